@@ -243,7 +243,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
         if (spec->place.mode == JOB_MODE_SERVICE) {
                 job_service_read(spec, pair->value, diagnostics);
         } else {
-                job_service_refuse_keys(pair->value, diagnostics);
+                job_service_refuse_keys(spec, pair->value, diagnostics);
                 read_schedule(spec, pair->value, defaults, diagnostics);
                 warn_of_tick_keys(pair->value, diagnostics);
         }

@@ -61,6 +61,8 @@ static const KeyChoice mode_choices[] = {{"once", JOB_MODE_ONCE},
                                          {"each-node", JOB_MODE_EACH_NODE},
                                          {"service", JOB_MODE_SERVICE},
                                          {NULL}};
+static const KeyChoice ready_choices[] = {
+    {"at-start", JOB_READY_AT_START}, {"notify", JOB_READY_NOTIFY}, {NULL}};
 static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
                                             {"queue", JOB_OVERLAP_QUEUE},
                                             {"replace", JOB_OVERLAP_REPLACE},
@@ -458,6 +460,15 @@ static const Key job_keys[] = {
         .fallback = "{delay: 1s, max-delay: 1min}",
         .table = &restart_table,
         .documentation = "With mode service: how long to wait before it is started again.",
+    },
+    {
+        .name = "ready",
+        .forms = KEY_CHOICE,
+        .fallback = "at-start",
+        .choices = ready_choices,
+        KEY_FIELD(JobSpec, place.service.ready),
+        .documentation = "With mode service: when it has started, with its process or when that "
+                         "says so by sd_notify(3).",
     },
     {
         .name = "on-failure",

@@ -34,7 +34,6 @@ static const ServiceKey keys_of_others[] = {
     {"on-failure", ENDLESS},
     {"on-recovery", ENDLESS},
     {"expect-within", ENDLESS},
-    {"timeout", "a service runs without end; leave it out"},
     {NULL},
 };
 
@@ -47,6 +46,20 @@ static void service_check_keys(const YamlNode *job, Diagnostics *diagnostics) {
                                         "\"%s\" and \"mode: service\" cannot be used together: %s",
                                         key->name, key->instead);
         }
+}
+
+/* Return: whether it has one that is for it. */
+static bool service_check_timeout(const JobSpec *spec, const YamlNode *job,
+                                  Diagnostics *diagnostics) {
+        const YamlPair *timeout = yaml_node_pair(job, "timeout");
+        bool notifies = spec->place.service.ready == JOB_READY_NOTIFY;
+
+        if (timeout && !notifies)
+                diagnostics_add(diagnostics, &timeout->key->mark,
+                                "\"timeout\" and \"mode: service\" cannot be used together: a "
+                                "service runs without end; leave it out (with \"ready: notify\" it "
+                                "is how long that may take)");
+        return timeout && notifies;
 }
 
 /* Two that hold the lock in another way could run at a time. */
@@ -80,7 +93,9 @@ void job_service_read(JobSpec *spec, const YamlNode *job, Diagnostics *diagnosti
         spec->lock = JOB_LOCK_EXCLUSIVE;
         spec->slots = 1;
         spec->lock_wait_set = false;
-        spec->lock_wait = spec->start_deadline = spec->command.timeout = USEC_INFINITY;
+        spec->lock_wait = spec->start_deadline = USEC_INFINITY;
+        if (!service_check_timeout(spec, job, diagnostics))
+                spec->command.timeout = USEC_INFINITY;
         spec->overlap = JOB_OVERLAP_SKIP;
         spec->catch_up = JOB_CATCH_UP_LATEST;
         spec->times.random_delay = 0;
@@ -90,11 +105,17 @@ void job_service_read(JobSpec *spec, const YamlNode *job, Diagnostics *diagnosti
         g_clear_pointer(&spec->books.links.on_recovery.job, g_free);
 }
 
-void job_service_refuse_keys(const YamlNode *job, Diagnostics *diagnostics) {
-        const YamlPair *restart = yaml_node_pair(job, "restart");
+void job_service_refuse_keys(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlPair *restart = yaml_node_pair(job, "restart"),
+                       *ready = yaml_node_pair(job, "ready");
 
         if (restart)
                 diagnostics_add(diagnostics, &restart->key->mark,
                                 "\"restart\" needs \"mode: service\": a job that comes due at "
                                 "times has \"retries\"");
+        if (ready)
+                diagnostics_add(diagnostics, &ready->key->mark,
+                                "\"ready\" needs \"mode: service\": any other run is over when its "
+                                "process is");
+        spec->place.service.ready = JOB_READY_AT_START; /* that of "defaults" is not for it */
 }

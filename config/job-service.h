@@ -10,5 +10,5 @@
 /* Judges and completes a service whose keys were read: its own (`job`) and those of `defaults`.
  * Faults go to `diagnostics`. */
 void job_service_read(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics);
-/* Judges the keys of a job that is no service. */
-void job_service_refuse_keys(const YamlNode *job, Diagnostics *diagnostics);
+/* Judges the keys of a job that is no service, and takes from it what is not for it. */
+void job_service_refuse_keys(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics);

@@ -136,7 +136,7 @@ static bool retries_equal(const JobRetries *a, const JobRetries *b) {
 }
 
 static bool services_equal(const JobService *a, const JobService *b) {
-        return a->delay == b->delay && a->max_delay == b->max_delay;
+        return a->delay == b->delay && a->max_delay == b->max_delay && a->ready == b->ready;
 }
 
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {

@@ -57,11 +57,15 @@ typedef struct JobRoll {
                            another */
 } JobRoll;
 
+/* When a service has started: with its process, or when that says so (sd_notify(3)). */
+typedef enum JobReady { JOB_READY_AT_START, JOB_READY_NOTIFY } JobReady;
+
 /* How a service is kept running. */
 typedef struct JobService {
         usec_t delay;     /* before it is started again; doubled while runs are short, ... */
         usec_t max_delay; /* ... up to this */
         Mark delay_mark, max_delay_mark;
+        JobReady ready; /* of what is no service: at its start */
 } JobService;
 
 /* Where it runs. */

@@ -4,7 +4,7 @@ import json
 
 import history
 from cluster_test import ClusterTest
-from fleet import job, job_file
+from fleet import TOOLS, job, job_file
 from testbed import wait_until
 
 LONG = 3600
@@ -111,4 +111,33 @@ class Service(ClusterTest):
         known = {run.run for run in fleet.runs("web")}
         self.assertEqual(self.record(third, third.node)["state"], "interrupted")
         self.assertEqual({run.run for run in fleet.runs("web")}, known)
+        self.assert_one_at_a_time()
+
+    def test_says_itself_when_it_has_started(self):
+        """By sd_notify: what does not in time is ended, and what has is stopped and adopted as any other run."""
+        says = f'[/bin/sh, -c, "sleep 3; systemd-notify --ready; exec {TOOLS}/mark-run --seconds {LONG}"]'
+        text = job_file(f"  web: {{mode: service, ready: notify, timeout: 20s, stop-timeout: 1s, exec: {says}}}\n",
+                        "  mute: {mode: service, ready: notify, timeout: 2s, stop-timeout: 1s, exec: [/bin/sleep, 3600]}\n")
+        fleet = self.begin(nodes=3, files={"web.yaml": text})
+        first = self.running()
+        late = fleet.wait_ledger("mute", lambda entry: entry["state"] == "timed-out", 60, "it did not say so in time")
+        fleet.wait_ledger("mute", lambda entry: int(entry["attempt"]) > int(late["attempt"]), 60, "it is run again")
+        node = fleet.nodes[first.node]
+        unit = f"jobkeeper-web-{first.run}.service"
+        shown = node.run("systemctl", "show", "-p", "Type,ActiveState,SubState", unit).stdout
+        self.assertEqual(sorted(shown.split()), ["ActiveState=active", "SubState=running", "Type=notify"])
+        wait_until(lambda: f"run {first.run} " in node.run("journalctl", "-u", "jobkeeperd", "-g", " started").stdout, 20, "it is logged when it has")
+        node.systemctl("restart", "jobkeeperd")
+        wait_until(lambda: fleet.job_status(first.node, "web").get("state") == "running", 30, "it goes on")
+        self.assertEqual(self.running().run, first.run)
+        stopped = json.loads(fleet.jobkeeper(first.node, "stop", "web", "--wait", "--json").stdout)
+        self.assertEqual((stopped["run"], stopped["state"]), (first.run, "stopped"))
+        second = self.running(but=(first.run,))
+        fleet.crash(second.node)
+        third = self.running(but=(first.run, second.run), timeout=90)
+        # The fence ends it as any other run.
+        fleet.nodes[third.node].run("systemctl", "kill", "--signal", "KILL", "jobkeeper-fence.service")
+        record = self.record(third, third.node)
+        self.assertEqual(record["state"], "interrupted", record)
+        self.running(but=(first.run, second.run, third.run), timeout=60)
         self.assert_one_at_a_time()

@@ -136,6 +136,8 @@ static const struct {
      "\"on-owner-lost: fail\""},
     {"mode: [once]",
      "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not a list"},
+    {"ready: [notify]\nmode: service",
+     "f:4:12: error: \"ready\" must be \"at-start\" or \"notify\", not a list"},
     {"restart: 5s\nmode: service", "f:4:14: error: \"restart\" must be a mapping, not \"5s\""},
     {"mode: service\nrestart: {delay: 25h}",
      "f:5:22: error: \"delay\" must be from 1s to 1d, not 25h"},
@@ -582,8 +584,11 @@ Test(job_keys, every_later_choice_is_refused) {
                 for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
                         bool alone =
                             g_str_equal(key->name, "lock") || g_str_equal(choice->name, "service");
-                        g_autofree char *line = g_strdup_printf("%s: %s%s", key->name, choice->name,
-                                                                alone ? "" : "\nlock: shared");
+                        const char *beside = g_str_equal(key->name, "ready") ? "\nmode: service"
+                                             : alone                         ? ""
+                                                                             : "\nlock: shared";
+                        g_autofree char *line =
+                            g_strdup_printf("%s: %s%s", key->name, choice->name, beside);
                         g_autofree char *text = job_file_with_line(line);
                         g_autofree char *error =
                             g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",

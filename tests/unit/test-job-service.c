@@ -127,6 +127,33 @@ Test(job_service, a_restart_is_for_services) {
                         "at times has \"retries\"");
 }
 
+/* ---- when it has started ---- */
+
+Test(job_service, it_may_say_itself_when_it_has_started) {
+        const JobSpec *spec = service_with("", "    ready: notify\n    timeout: 2min");
+
+        cr_expect_eq(spec->place.service.ready, JOB_READY_NOTIFY);
+        cr_expect_eq(spec->command.timeout, 2 * USEC_PER_MINUTE);
+}
+
+Test(job_service, how_long_that_may_take_is_its_own_to_say) {
+        const JobSpec *spec = service_with("defaults: {timeout: 1h}", "    ready: notify");
+
+        cr_expect_eq(spec->command.timeout, USEC_INFINITY);
+}
+
+Test(job_service, only_a_service_says_when_it_has_started) {
+        JobFile *other = parse_job_file("defaults: {ready: notify}\n"
+                                        "jobs: {b: {exec: /bin/true, every: 1h}}\n",
+                                        "");
+
+        cr_expect_eq(job_in_file(other, "b")->place.service.ready, JOB_READY_AT_START);
+        job_file_free(other);
+        expect_job_file("jobs: {a: {every: 1h, exec: /bin/true, ready: notify}}\n",
+                        "f:1:40: error: \"ready\" needs \"mode: service\": any other run is over "
+                        "when its process is");
+}
+
 /* ---- which definition it is ---- */
 
 Test(job_service, is_another_definition_than_a_job_by_hand) {
