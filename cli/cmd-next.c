@@ -56,6 +56,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
                 printf("%s\n\n", schedule);
         if (table->rows->len > 0)
                 (void)table_print(table, stdout);
+        else if (g_str_equal(json_text(next, "mode"), "service"))
+                (void)puts("The job is a service: it is kept running, and has no ticks.");
         else
                 (void)puts(*schedule ? "There are no further ticks."
                                      : "The job has no schedule: it runs when requested, or after "
@@ -91,14 +93,17 @@ static bool next_of_job_files(const NextOptions *options, const char *name) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         g_autoptr(GPtrArray) files = NULL;
         const JobSpec *job = NULL;
+        json_t *next = NULL;
 
         if (job_files_load((const char *const *)directories, diagnostics, &files) < 0)
                 return false;
         job = job_files_find(files, name);
         if (!job)
                 return false;
-        (void)next_show(options,
-                        next_compute(job->schedule, name, now_seconds(), (unsigned)options->count));
+        next = next_compute(job->schedule, name, now_seconds(), (unsigned)options->count);
+        if (job->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(next, "mode", json_string("service"));
+        (void)next_show(options, next);
         return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "foreign-file.h"
 #include "job-keys.h"
+#include "job-service.h"
 #include "job-windows.h"
 #include "trusted-file.h"
 
@@ -239,9 +240,14 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
         if (yaml_node_get(pair->value, "stop-timeout") && !spec->command.stop_timeout_mark.file)
                 spec->command.stop_timeout =
                     0; /* it was refused, and so is not the default either */
-        read_schedule(spec, pair->value, defaults, diagnostics);
+        if (spec->place.mode == JOB_MODE_SERVICE) {
+                job_service_read(spec, pair->value, diagnostics);
+        } else {
+                job_service_refuse_keys(spec, pair->value, diagnostics);
+                read_schedule(spec, pair->value, defaults, diagnostics);
+                warn_of_tick_keys(pair->value, diagnostics);
+        }
         check_takeover(spec, pair->value, diagnostics);
-        warn_of_tick_keys(pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;
 }

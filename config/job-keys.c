@@ -57,8 +57,12 @@ static const Key credential_entry = {.name = "text", .forms = KEY_LITERAL, .patt
 static const Key setting_entry = {
     .name = "setting", .forms = KEY_LITERAL | KEY_LIST, .entry = &literal_entry};
 
-static const KeyChoice mode_choices[] = {
-    {"once", JOB_MODE_ONCE}, {"each-node", JOB_MODE_EACH_NODE}, {"service", 2, true}, {NULL}};
+static const KeyChoice mode_choices[] = {{"once", JOB_MODE_ONCE},
+                                         {"each-node", JOB_MODE_EACH_NODE},
+                                         {"service", JOB_MODE_SERVICE},
+                                         {NULL}};
+static const KeyChoice ready_choices[] = {
+    {"at-start", JOB_READY_AT_START}, {"notify", JOB_READY_NOTIFY}, {NULL}};
 static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
                                             {"queue", JOB_OVERLAP_QUEUE},
                                             {"replace", JOB_OVERLAP_REPLACE},
@@ -142,6 +146,32 @@ static const Key retries_keys[] = {
     {NULL},
 };
 static const KeyTable retries_table = {"\"retries\"", retries_keys};
+
+static const Key restart_keys[] = {
+    {
+        .name = "delay",
+        .forms = KEY_DURATION,
+        .fallback = "1s",
+        .min = USEC_PER_SEC,
+        .max = JOB_RETRY_DELAY_MAX,
+        KEY_FIELD(JobSpec, place.service.delay),
+        KEY_MARK_FIELD(JobSpec, place.service.delay_mark),
+        .documentation = "How long to wait before a service that has ended is started again; "
+                         "doubled while its runs are shorter than 10min.",
+    },
+    {
+        .name = "max-delay",
+        .forms = KEY_DURATION,
+        .fallback = "1min",
+        .min = USEC_PER_SEC,
+        .max = JOB_RETRY_DELAY_MAX,
+        KEY_FIELD(JobSpec, place.service.max_delay),
+        KEY_MARK_FIELD(JobSpec, place.service.max_delay_mark),
+        .documentation = "The longest time to wait between two runs.",
+    },
+    {NULL},
+};
+static const KeyTable restart_table = {"\"restart\"", restart_keys};
 
 static const Key resource_keys[] = {
     {
@@ -263,7 +293,8 @@ static const Key job_keys[] = {
         .choices = mode_choices,
         KEY_FIELD(JobSpec, place.mode),
         KEY_MARK_FIELD(JobSpec, place.mode_mark),
-        .documentation = "Whether a tick is run on one node, or on every matching node in turn.",
+        .documentation = "Whether a tick is run on one node, or on every matching node in turn; or "
+                         "the job is a service, which is kept running on one node.",
     },
     {
         .name = "schedule",
@@ -444,6 +475,22 @@ static const Key job_keys[] = {
         .take = job_take_no_retry,
         .documentation = "Exit statuses after which no further attempt follows: numbers from 1 to "
                          "255, or ranges such as 64..78.",
+    },
+    {
+        .name = "restart",
+        .forms = KEY_TABLE,
+        .fallback = "{delay: 1s, max-delay: 1min}",
+        .table = &restart_table,
+        .documentation = "With mode service: how long to wait before it is started again.",
+    },
+    {
+        .name = "ready",
+        .forms = KEY_CHOICE,
+        .fallback = "at-start",
+        .choices = ready_choices,
+        KEY_FIELD(JobSpec, place.service.ready),
+        .documentation = "With mode service: when it has started, with its process or when that "
+                         "says so by sd_notify(3).",
     },
     {
         .name = "on-failure",

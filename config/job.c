@@ -140,6 +140,10 @@ static bool rolls_equal(const JobRoll *a, const JobRoll *b) {
                a->reboot == b->reboot;
 }
 
+static bool services_equal(const JobService *a, const JobService *b) {
+        return a->delay == b->delay && a->max_delay == b->max_delay && a->ready == b->ready;
+}
+
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
         return job_strings_equal(a->command.argv, b->command.argv) &&
                a->command.argv_expand == b->command.argv_expand &&
@@ -155,6 +159,7 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
                retries_equal(&a->retries, &b->retries) &&
+               services_equal(&a->place.service, &b->place.service) &&
                rolls_equal(&a->place.roll, &b->place.roll);
 }
 
@@ -332,6 +337,8 @@ static void validate_reboot(const JobSpec *spec, Diagnostics *diagnostics) {
 }
 
 static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->place.mode == JOB_MODE_SERVICE) /* job-service.h */
+                return;
         if (spec->place.roll.rejoin_timeout > 0)
                 validate_rejoin(spec, diagnostics);
         if (spec->place.roll.reboot != JOB_REBOOT_INTERRUPTS)
@@ -496,11 +503,14 @@ static void add_resource(GString *text, const JobResource *resource, const Daemo
 }
 
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
+        static const char *const modes[] = {[JOB_MODE_ONCE] = "once",
+                                            [JOB_MODE_EACH_NODE] = "each-node",
+                                            [JOB_MODE_SERVICE] = "service"};
         g_autofree char *schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
         g_autoptr(GString) text = g_string_new(NULL);
 
         g_string_append_printf(text, "version %d\nmode %s\n", DIGEST_VERSION,
-                               spec->place.mode == JOB_MODE_EACH_NODE ? "each-node" : "once");
+                               modes[spec->place.mode]);
         g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
         g_string_append(text,
                         "transitions \ndst shift first\n"); /* none: as it always was for UTC */

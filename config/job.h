@@ -15,8 +15,8 @@
 #include "schedule.h"
 
 /* A tick is run on one node; or on each that matches, as a job of its own there
- * (job-instance.h). */
-typedef enum JobMode { JOB_MODE_ONCE, JOB_MODE_EACH_NODE } JobMode;
+ * (job-instance.h); or there are none, and it is kept running on one node (job-service.h). */
+typedef enum JobMode { JOB_MODE_ONCE, JOB_MODE_EACH_NODE, JOB_MODE_SERVICE } JobMode;
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE, JOB_CATCH_UP_ALL } JobCatchUp;
 /* What becomes of a tick while another run of the job is under way: it is skipped, it waits for the
@@ -69,6 +69,17 @@ typedef struct JobRoll {
                            another */
 } JobRoll;
 
+/* When a service has started: with its process, or when that says so (sd_notify(3)). */
+typedef enum JobReady { JOB_READY_AT_START, JOB_READY_NOTIFY } JobReady;
+
+/* How a service is kept running. */
+typedef struct JobService {
+        usec_t delay;     /* before it is started again; doubled while runs are short, ... */
+        usec_t max_delay; /* ... up to this */
+        Mark delay_mark, max_delay_mark;
+        JobReady ready; /* of what is no service: at its start */
+} JobService;
+
 /* Where it runs. */
 typedef struct JobPlace {
         JobMode mode;
@@ -76,6 +87,7 @@ typedef struct JobPlace {
         char *node;       /* of an instance: the one node; NULL: it is none */
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */
         JobRoll roll;
+        JobService service;
 } JobPlace;
 
 /* Systemd's settings of a run's unit, by their section: NULL-terminated lines "NAME=VALUE", in the

@@ -211,6 +211,7 @@ static void open_runs(Coordinator *coordinator) {
 static void coordinator_on_reloaded(void *userdata) {
         Coordinator *coordinator = userdata;
 
+        runs_judge_services(coordinator->runs);
         if (node_is_ready(coordinator->node))
                 recovery_check(coordinator->left.recovery);
 }

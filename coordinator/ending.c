@@ -332,6 +332,7 @@ static void ending_drain(Ending *ending) {
         if (ending->signalled)
                 ending_tell_pid1(ending);
         gate_refused(parts->gate);
+        runs_stop_services(parts->runs, "the daemon was stopped");
         if (span > 0)
                 (void)timer_in(parts->node->event, &ending->stop_timer, span, ending_end_runs,
                                ending);

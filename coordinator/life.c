@@ -50,12 +50,22 @@ static void life_wanted(Coordinator *coordinator, bool nothing) {
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
+/* Others are to have what is to run always. What is not known to be drained, because nobody can
+ * read that, is not. */
+static void life_end_drained_services(const Coordinator *coordinator) {
+        const DrainView *view = tree_drain_view(coordinator->tree);
+
+        if (drain_view_closed(view) && drain_view_control(view))
+                runs_stop_services(coordinator->runs, "the node is drained");
+}
+
 static void life_on_drained(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
                 return;
         gate_drained(coordinator->gate);
+        life_end_drained_services(coordinator);
         life_wanted(coordinator, drain_view_closed(tree_drain_view(coordinator->tree)));
 }
 
@@ -132,6 +142,7 @@ static void life_begin(Coordinator *coordinator) {
         }
         if (drain_view_closed(tree_drain_view(coordinator->tree)))
                 gate_drained(coordinator->gate);
+        life_end_drained_services(coordinator);
         command_locks_session_ready(coordinator->command_locks);
         orphans_start(coordinator->left.orphans);
         housekeeping_start(coordinator->store.housekeeping);

@@ -18,6 +18,7 @@ struct CgroupWatch {
         char *path;
         CgroupFunc func;
         void *userdata;
+        usec_t period;            /* of looks beside it */
         sd_event_source *inotify; /* NULL where the kernel had no watch left for us */
         sd_event_source *timer;
 };
@@ -93,7 +94,7 @@ static void cgroup_watch_check(void *userdata) {
         CgroupWatch *watch = userdata;
 
         if (cgroup_is_populated(watch->root, watch->path)) {
-                (void)timer_in(watch->event, &watch->timer, CGROUP_POLL_PERIOD, cgroup_watch_check,
+                (void)timer_in(watch->event, &watch->timer, watch->period, cgroup_watch_check,
                                watch);
                 return;
         }
@@ -115,6 +116,7 @@ int cgroup_watch_new(sd_event *event, const char *root, const char *path, Cgroup
         int r;
 
         watch->event = event;
+        watch->period = CGROUP_POLL_PERIOD;
         watch->root = g_strdup(root);
         watch->path = g_strdup(path);
         watch->func = func;
@@ -129,6 +131,10 @@ int cgroup_watch_new(sd_event *event, const char *root, const char *path, Cgroup
         if (r >= 0)
                 *ret_watch = g_steal_pointer(&watch);
         return r;
+}
+
+void cgroup_watch_set_period(CgroupWatch *watch, usec_t period) {
+        watch->period = period;
 }
 
 CgroupWatch *cgroup_watch_free(CgroupWatch *watch) {

@@ -29,7 +29,9 @@ void fence_end_see(FenceEnd *end, const UnitProperties *properties) {
         end->bound = properties->fenced;
         if (properties->began > 0)
                 end->began = properties->began;
-        end->limit = properties->start_limit ? properties->start_limit : USEC_INFINITY;
+        end->limit = properties->start_limit && !unit_properties_outlive_start(properties)
+                         ? properties->start_limit
+                         : USEC_INFINITY;
         if (properties->exec_main_code)
                 end->gone = properties->exec_main_gone;
 }

@@ -56,6 +56,11 @@ void start_job_was_only_cancelled(StartJob *job) {
         job->stopper = UNIT_STOP_NONE;
 }
 
+void start_job_was_outlived(StartJob *job) {
+        g_clear_pointer(&job->word, g_free);
+        job->stopper = UNIT_STOP_NONE;
+}
+
 bool start_job_ended_as(const StartJob *job, const char *word) {
         return g_strcmp0(job->word, word) == 0;
 }

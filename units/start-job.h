@@ -1,6 +1,7 @@
 /* The start job of a unit: a oneshot service's lasts as long as its main process, so how it ended
  * tells who ended that. When it was canceled, PID 1 was asked to stop the unit; if not by us, PID 1
  * is asked whether it is shutting the machine down; and whether the fence ended it (fence-end.h).
+ * That of a unit which says itself when it has started lasts until then, and no longer.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 typedef struct StartJob {
         UnitManager *manager; /* weak */
+        bool notifies;        /* it is done once the main process says that it has started */
         char *path;           /* its object on the bus; NULL: not known */
         char *word;           /* JobRemoved's about it; NULL: not heard */
         UnitStop stopper;     /* who took it away, where it was not the owner */
@@ -30,6 +32,9 @@ void start_job_found(StartJob *job, const char *path);
 void start_job_removed(StartJob *job, const char *path, const char *word, bool by_owner);
 /* Nobody has a job for the unit any more, and it runs: `systemctl cancel` is no stop. */
 void start_job_was_only_cancelled(StartJob *job);
+
+/* The main process went on after it: how it ended tells nothing of that. */
+void start_job_was_outlived(StartJob *job);
 
 /* Return: whether it ended with that word. */
 bool start_job_ended_as(const StartJob *job, const char *word);

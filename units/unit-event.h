@@ -8,7 +8,8 @@
 /* In this order, each once at most. A unit that never ran has ENDED alone. After a failure PID 1
  * keeps the start job until what is left is dead, so that EXITED then comes together with ENDED. */
 typedef enum UnitEvent {
-        /* The start job began (or an adopted unit is running): invocation id is known. */
+        /* The start job began (or an adopted unit is running): invocation id is known. Of one that
+         * says itself when it has started: it has said so. */
         UNIT_EVENT_STARTED,
         /* Main process ended: unit_result() is final but for CPU time; what is left is being
          * killed. */

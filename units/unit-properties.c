@@ -130,6 +130,7 @@ static const struct {
     {"Result", "s", property_read_string, offsetof(UnitProperties, result)},
     {"ControlGroup", "s", property_read_string, offsetof(UnitProperties, control_group)},
     {"Slice", "s", property_read_string, offsetof(UnitProperties, slice)},
+    {"Type", "s", property_read_string, offsetof(UnitProperties, type)},
     {"BindsTo", "as", property_read_fenced, offsetof(UnitProperties, fenced)},
     {"Environment", "as", property_read_nonce, offsetof(UnitProperties, nonce)},
     {"Job", "(uo)", property_read_job, offsetof(UnitProperties, systemd_job)},
@@ -197,6 +198,7 @@ void unit_properties_clear(UnitProperties *properties) {
         g_free(properties->result);
         g_free(properties->control_group);
         g_free(properties->slice);
+        g_free(properties->type);
         g_free(properties->nonce);
         g_free(properties->systemd_job);
         *properties = (UnitProperties){0};
@@ -204,6 +206,14 @@ void unit_properties_clear(UnitProperties *properties) {
 
 bool unit_properties_are_of(const UnitProperties *properties, const char *nonce) {
         return properties->nonce && strcmp(properties->nonce, nonce) == 0;
+}
+
+bool unit_properties_notify(const UnitProperties *properties) {
+        return g_strcmp0(properties->type, UNIT_TYPE_NOTIFY) == 0;
+}
+
+bool unit_properties_outlive_start(const UnitProperties *properties) {
+        return unit_properties_notify(properties) && properties->active_enter > 0;
 }
 
 /* With a job and nothing run it waits for its turn; "deactivating" are its own words while what is

@@ -8,6 +8,9 @@
 #include "cleanup.h"
 #include "clock.h"
 
+/* The type of a unit whose main process says when it has started. */
+#define UNIT_TYPE_NOTIFY "notify"
+
 #define UNIT_NONCE_VARIABLE "JOBKEEPER_NONCE="
 
 /* The program of a launch step (launch-dropin.h), without its directory. */
@@ -19,6 +22,7 @@ typedef struct UnitProperties {
         char *result;
         char *control_group; /* "" while there is none */
         char *slice;
+        char *type;
         bool fenced;       /* it is bound to the fence */
         char *nonce;       /* NULL: it has none, so it is not ours */
         char *systemd_job; /* object path of the queued job, NULL: none */
@@ -31,7 +35,8 @@ typedef struct UnitProperties {
         usec_t exec_main_gone; /* CLOCK_MONOTONIC: the same */
         usec_t began;          /* CLOCK_MONOTONIC: it left being inactive; 0: never */
         int32_t launch_status; /* exit status of its launch step, 0 until that has failed */
-        usec_t active_enter;   /* CLOCK_REALTIME, 0: never, since no main process has ended well */
+        usec_t active_enter;   /* CLOCK_REALTIME, 0: never: no main process has ended well, or said
+                                  that it has started (unit_properties_outlive_start()) */
         usec_t start_limit;    /* USEC_INFINITY: none */
         usec_t cpu;
 } UnitProperties;
@@ -46,5 +51,9 @@ int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]);
 
 /* Return: whether the unit is loaded and the start with this nonce made it. */
 bool unit_properties_are_of(const UnitProperties *properties, const char *nonce);
+/* Return: whether it is one whose main process says when it has started. */
+bool unit_properties_notify(const UnitProperties *properties);
+/* Return: whether that has said so: how its start job ended tells nothing of its end. */
+bool unit_properties_outlive_start(const UnitProperties *properties);
 /* Return: whether the main process has ended, or will never run. */
 bool unit_properties_over(const UnitProperties *properties);

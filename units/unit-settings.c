@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* As start_append_lifecycle() has it. */
-#define SETTINGS_OF_LIFE                                                                           \
-        "Type=oneshot\nRemainAfterExit=yes\nKillMode=control-group\nSendSIGKILL=yes\n"
+/* As start_append_lifecycle() has it, with the type. */
+#define SETTINGS_OF_LIFE "Type=%s\nRemainAfterExit=yes\nKillMode=control-group\nSendSIGKILL=yes\n"
 
 bool unit_settings_are_none(const UnitSpec *spec) {
         return (!spec->unit_settings || !*spec->unit_settings) &&
@@ -44,6 +43,6 @@ int unit_settings_append(GString *text, const UnitSpec *spec) {
         if (r >= 0)
                 r = settings_append_section(text, "[Service]\n", spec->service_settings);
         if (r >= 0 && !unit_settings_are_none(spec))
-                g_string_append(text, SETTINGS_OF_LIFE);
+                g_string_append_printf(text, SETTINGS_OF_LIFE, unit_type_of(spec));
         return r;
 }

@@ -1,7 +1,8 @@
 /* See unit-start.h.
  *
  * The shape of a unit: Type=oneshot, so that the start job lasts as long as the main process and
- * JobRemoved is its end; RemainAfterExit=yes and CollectMode=inactive, so that PID 1 keeps a
+ * JobRemoved is its end, or Type=notify where the command says when it has started, which ends the
+ * start job; RemainAfterExit=yes and CollectMode=inactive, so that PID 1 keeps a
  * success (active) and a failure (failed) until we have read it; the start timeout is the run's
  * time limit; and whatever a run leaves behind in its cgroup gets SIGTERM and then SIGKILL.
  */
@@ -193,15 +194,25 @@ static int start_append_log_fields(sd_bus_message *message, const char *const *f
         return r < 0 ? r : start_close_property(message);
 }
 
+const char *unit_type_of(const UnitSpec *spec) {
+        return spec->notifies ? UNIT_TYPE_NOTIFY : "oneshot";
+}
+
 /* How the unit starts, ends and is killed: that its cgroup is empty before its lock moves rests on
  * these. */
 static int start_append_lifecycle(sd_bus_message *message, const UnitSpec *spec) {
         usec_t stop = MAX(spec->stop_timeout, 1); /* 0 would mean "never" to PID 1 */
 
-        return sd_bus_message_append(
-            message, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Type", "s", "oneshot", "RemainAfterExit", "b",
-            1, "CollectMode", "s", "inactive", "TimeoutStartUSec", "t", spec->timeout,
-            "TimeoutStopUSec", "t", stop, "KillMode", "s", "control-group", "SendSIGKILL", "b", 1);
+        if (spec->notifies) {
+                int r = sd_bus_message_append(message, "(sv)", "NotifyAccess", "s", "all");
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_append(message, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Type", "s",
+                                     unit_type_of(spec), "RemainAfterExit", "b", 1, "CollectMode",
+                                     "s", "inactive", "TimeoutStartUSec", "t", spec->timeout,
+                                     "TimeoutStopUSec", "t", stop, "KillMode", "s", "control-group",
+                                     "SendSIGKILL", "b", 1);
 }
 
 int unit_start_append_order(sd_bus_message *message, const char *const *after, bool fenced) {

@@ -36,9 +36,13 @@ typedef struct UnitSpec {
         /* The launch step: the program that PID 1 runs before the command, with the words that it
          * is to have besides (launch-dropin.h), NULL-terminated; NULL: none. */
         const char *const *launch;
-        usec_t timeout;      /* of the main process, USEC_INFINITY: none */
+        usec_t timeout; /* of the main process, USEC_INFINITY: none */
+        bool notifies;  /* it has started when it says so (sd_notify(3)); `timeout` is until then */
         usec_t stop_timeout; /* from SIGTERM to SIGKILL */
 } UnitSpec;
+
+/* Return: PID 1's word for its type, constant. */
+const char *unit_type_of(const UnitSpec *spec);
 
 /* A copy that owns everything in it. */
 UnitSpec *unit_spec_copy(const UnitSpec *spec);

@@ -16,9 +16,10 @@ void unit_verdict_detail(UnitResult *result, const char *format, ...) {
                 result->detail[end - result->detail] = '\0';
 }
 
-/* A start job that is done leaves the unit active, whatever becomes of what is left of it. */
+/* A start job that is done leaves the unit active, whatever becomes of what is left of it. One that
+ * was done while the main process went on tells nothing of that. */
 static bool verdict_was_active(const UnitProperties *properties) {
-        return properties->active_enter > 0;
+        return properties->active_enter > 0 && !unit_properties_outlive_start(properties);
 }
 
 /* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop
@@ -37,7 +38,7 @@ static bool verdict_word_misleads(const UnitResult *result, const UnitProperties
         bool ran = p->exec_main_code != 0;
 
         if (g_strcmp0(p->result, "timeout") == 0)
-                return verdict_was_active(p) || (ran && p->start_limit == USEC_INFINITY) ||
+                return p->active_enter > 0 || (ran && p->start_limit == USEC_INFINITY) ||
                        verdict_stop_came_first(result, start_job, killed);
         return g_strcmp0(p->result, "success") == 0 && ran && !verdict_was_active(p);
 }
@@ -60,11 +61,18 @@ static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
                                     start_job->word ? start_job->word : "unknown");
 }
 
+/* What ended well by itself after it had started, SIGTERM included, has left the unit active. */
+static bool verdict_shows_a_stop_after_start(const UnitProperties *p) {
+        return g_strcmp0(p->result, "success") == 0 && g_strcmp0(p->active_state, "active") != 0;
+}
+
 /* A main process that ends well leaves the unit active, unless it ended because the unit was being
  * stopped. Where nobody heard how the start job ended, this is all that tells of it; a time limit
  * is told apart by its outcome. */
 static bool verdict_shows_a_stop(const UnitResult *result, const UnitProperties *p,
                                  const StartJob *start_job) {
+        if (unit_properties_outlive_start(p))
+                return verdict_shows_a_stop_after_start(p);
         return !start_job->word && result->outcome == UNIT_OUTCOME_SUCCESS &&
                p->exec_main_code != 0 && !verdict_was_active(p);
 }

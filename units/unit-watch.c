@@ -22,6 +22,9 @@
 
 #define LOOK_DELAY_MIN (10 * USEC_PER_MSEC)
 #define LOOK_DELAY_MAX (1 * USEC_PER_SEC)
+/* While the main process goes on after its start job. The kernel tells when nothing lives any more;
+ * what ends and leaves something behind is found by a look. */
+#define LOOK_DELAY_STARTED (10 * USEC_PER_SEC)
 /* The start may have been on its way through a bus that then broke down: absence counts when seen
  * twice, this far apart. */
 #define ABSENCE_DELAY (2 * USEC_PER_SEC)
@@ -113,7 +116,7 @@ static void watch_started(UnitWatch *watch) {
 static void watch_on_look(void *userdata) {
         UnitWatch *watch = userdata;
 
-        if (watch->state == WATCH_RUNNING && !watch->started_told)
+        if (watch->state == WATCH_RUNNING && !watch->started_told && !watch->start_job.notifies)
                 watch_peek(watch);
         else
                 watch_read(watch);
@@ -176,7 +179,8 @@ static void watch_on_peek(sd_bus_message *reply, const sd_bus_error *error, void
         if (id[0]) {
                 (void)g_strlcpy(watch->result.invocation_id, id,
                                 sizeof watch->result.invocation_id);
-                watch_started(watch);
+                if (!watch->start_job.notifies)
+                        watch_started(watch);
         } else if (error)
                 watch_read(watch); /* it may have vanished */
         else
@@ -208,6 +212,7 @@ static void watch_drain(UnitWatch *watch, bool stop) {
         const char *root = unit_manager_cgroup_root(watch->manager);
 
         watch->state = WATCH_DRAINING;
+        watch->empty = cgroup_watch_free(watch->empty);
         if (!watch->cgroup || !cgroup_is_populated(root, watch->cgroup)) {
                 watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 return;
@@ -220,13 +225,21 @@ static void watch_drain(UnitWatch *watch, bool stop) {
                 watch_look_in(watch, LOOK_DELAY_MAX);
 }
 
+/* Return: whether its main process, which runs or has run, has started as far as its owner is
+ * concerned. */
+static bool watch_counts_as_started(const UnitProperties *p) {
+        return !unit_properties_notify(p) || unit_properties_outlive_start(p);
+}
+
 static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
+        if (unit_properties_outlive_start(p))
+                start_job_was_outlived(&watch->start_job);
         unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
                      unit_watch_asked(watch));
         if (p->exec_main_code) {
-                if (watch->doubt != UNIT_DOUBT_ADOPT)
+                if (watch->doubt != UNIT_DOUBT_ADOPT && watch_counts_as_started(p))
                         watch_started(watch);
                 unit_events_add(&watch->events, UNIT_EVENT_EXITED);
         }
@@ -241,6 +254,27 @@ static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
 
 /* ---- what a read shows ---- */
 
+static void watch_on_gone(void *userdata) {
+        UnitWatch *watch = userdata;
+
+        watch->empty = cgroup_watch_free(watch->empty);
+        watch_look_in(watch, LOOK_DELAY_MIN); /* PID 1 hears of it when we do */
+}
+
+/* The main process has said that it has started: no job's end tells of its own. */
+static void watch_follow_started(UnitWatch *watch) {
+        sd_event *event = unit_manager_event(watch->manager);
+        const char *root = unit_manager_cgroup_root(watch->manager);
+        bool lives = watch->cgroup && cgroup_is_populated(root, watch->cgroup);
+
+        if (lives && !watch->empty)
+                lives = cgroup_watch_new(event, root, watch->cgroup, watch_on_gone, watch,
+                                         &watch->empty) >= 0;
+        if (watch->empty)
+                cgroup_watch_set_period(watch->empty, LOOK_DELAY_STARTED);
+        watch_look_in(watch, lives ? LOOK_DELAY_STARTED : LOOK_DELAY_MAX);
+}
+
 static void watch_apply_running(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
@@ -248,13 +282,17 @@ static void watch_apply_running(UnitWatch *watch, const UnitProperties *p) {
                 watch_main_over(watch, p);
                 return;
         }
-        if (watch->result.invocation_id[0] && p->main_pid)
+        if (watch->result.invocation_id[0] && p->main_pid && watch_counts_as_started(p))
                 watch_started(watch);
         if (p->systemd_job && !deactivating)
                 start_job_found(&watch->start_job, p->systemd_job);
         watch_pursue(watch);
         if (p->systemd_job)
                 return;
+        if (unit_properties_outlive_start(p) && !deactivating) {
+                watch_follow_started(watch);
+                return;
+        }
         /* Its time limit passed, and PID 1 is at it already, but only a job's end is told; or
          * somebody took the job away, and nothing else will wake us. */
         if (deactivating)
@@ -276,6 +314,7 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
 
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
+        watch->start_job.notifies = unit_properties_notify(p);
         fence_end_see(&watch->start_job.fence, p);
         if (p->control_group && *p->control_group) {
                 g_free(watch->cgroup);
@@ -552,6 +591,10 @@ void unit_watch_never(UnitWatch *watch, UnitOutcome outcome, const char *detail)
 
 void unit_watch_set_fenced(UnitWatch *watch) {
         fence_end_expect(&watch->start_job.fence);
+}
+
+void unit_watch_set_notifies(UnitWatch *watch) {
+        watch->start_job.notifies = true;
 }
 
 bool unit_watch_waits(const UnitWatch *watch) {

@@ -223,6 +223,10 @@ static const json_t *job_run_shown(const json_t *job) {
         return running ? running : json_object_get(job, "last");
 }
 
+static bool job_is_service(const json_t *job) {
+        return g_str_equal(json_text(job, "mode"), "service");
+}
+
 /* Return: newly allocated: that the tick of the last run is attempted again; NULL where it is not.
  */
 static char *job_retry(const json_t *job, double now) {
@@ -230,6 +234,8 @@ static char *job_retry(const json_t *job, double now) {
         double time = json_number(retry, "not_before", NAN);
         g_autofree char *when = isnan(time) ? NULL : time_relative(time, now);
 
+        if (when && job_is_service(job))
+                return g_strdup_printf("started again: %s", when);
         return when ? g_strdup_printf("attempt %.0f follows: %s", json_number(retry, "attempt", 2),
                                       when)
                     : NULL;
@@ -292,6 +298,8 @@ static char *job_asked_by(const json_t *job) {
         const char *first = json_string_value(json_array_get(after, 0));
         size_t n = json_array_size(after);
 
+        if (job_is_service(job))
+                return g_strdup("service");
         if (n == 0 || !first)
                 return g_strdup("manual");
         return n == 1 ? g_strdup_printf("after %s", first) : g_strdup_printf("after %zu jobs", n);

@@ -231,6 +231,11 @@ static int request_admit(const View *view, const char *job, const char *node,
 
         if (!spec)
                 return answer_control_no_such_job(view, error, job);
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                return sd_bus_error_setf(error, BUS_ERROR_FAILED,
+                                         "job \"%s\" is a service, which is run by itself; "
+                                         "\"jobkeeper stop %s\" has it started anew",
+                                         job, job);
         if (spec->place.mode != JOB_MODE_EACH_NODE) {
                 *ret_target = (RequestTarget){g_strdup(job), g_strdup(node)};
                 return request_admit_job(view, ret_target, spec, error);

@@ -80,6 +80,8 @@ static bool next_on_step(void *userdata) {
         if (spec)
                 (void)json_object_set_new(object, "links",
                                           link_report(answer_view(answer)->jobset, spec));
+        if (spec && spec->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(object, "mode", json_string("service"));
         status_add_pause(answer_view(answer), answer->job, object);
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());

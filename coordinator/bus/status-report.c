@@ -539,6 +539,8 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
         add_next_tick(object, spec, ledger, drifted);
         add_after(object, spec);
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(object, "mode", json_string("service"));
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
         status_add_pause(view, name, object);

@@ -67,7 +67,9 @@ static void drain_view_announce(const DrainView *view) {
         const LogAbout about = {.message_id = MESSAGE_DRAINED};
 
         if (view->closed)
-                log_notice(&about, "%s; nothing begins here, and what runs goes on", view->closed);
+                log_notice(&about,
+                           "%s; nothing begins here; services end here, and what else runs goes on",
+                           view->closed);
         else
                 log_notice(&about, "this node is not drained any more");
 }

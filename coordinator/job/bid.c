@@ -245,7 +245,17 @@ const char *bid_goes_on(const Runs *runs, const JobSpec *spec, const Ledger *led
         return run && run->record->continues ? run->record->run : NULL;
 }
 
-static void bid_take_terms(const Bid *bid, RunRecord *record) {
+static void bid_take_terms_of_service(const Bid *bid, const Ledger *ledger, RunTerms *terms) {
+        const JobService *service = &bid->spec->place.service;
+        const LedgerEntry *before = ledger_find_tick(ledger, bid->tick);
+
+        terms->service = true;
+        terms->short_lived = before ? before->short_lived : 0;
+        terms->delay = service->delay;
+        terms->max_delay = service->max_delay;
+}
+
+static void bid_take_terms(const Bid *bid, const Ledger *ledger, RunRecord *record) {
         const JobSpec *spec = bid->spec;
         const JobRetries *retries = &spec->retries;
         RunTerms *terms = &record->terms;
@@ -258,6 +268,10 @@ static void bid_take_terms(const Bid *bid, RunRecord *record) {
         if (bid->manual) /* who asked for it sees how it ends */
                 return;
         terms->roll = job_spec_keeps_rolls(spec);
+        if (spec->place.mode == JOB_MODE_SERVICE) {
+                bid_take_terms_of_service(bid, ledger, terms);
+                return;
+        }
         terms->rerun = retries->on_owner_lost == JOB_OWNER_LOST_RERUN;
         if (retries->attempts < 2)
                 return;
@@ -277,7 +291,7 @@ static RunRecord *bid_record(const Bid *bid, const Ledger *ledger) {
                 record->who = g_strdup(bid->manual->who);
         if (bid->manual && bid->manual->parent)
                 record->terms.parent = run_parent_copy(bid->manual->parent);
-        bid_take_terms(bid, record);
+        bid_take_terms(bid, ledger, record);
         return record;
 }
 

@@ -189,9 +189,16 @@ static void in_force_forget_what_was_sent(InForce *in_force) {
 
 /* ---- putting it in force ---- */
 
+static void in_force_note_schedule(const JobSpec *spec, Ledger *ledger) {
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                ledger_set_service(ledger);
+        else
+                ledger_set_schedule(ledger, spec->schedule);
+}
+
 static void in_force_put(InForce *in_force, const JobSpec *spec, Ledger *ledger,
                          const char *digest) {
-        ledger_set_schedule(ledger, spec->schedule);
+        in_force_note_schedule(spec, ledger);
         ledger_set_zones(ledger, spec->schedule, in_force_now());
         g_free(in_force->remember);
         in_force->remember = in_force_memory_of(spec, ledger, digest);
@@ -446,7 +453,7 @@ static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict v
         digest_memory_set(in_force->parts.digests, in_force->job, memory);
         in_force_forget_was(in_force, ledger);
         if (!ledger->schedule)
-                ledger_set_schedule(ledger, spec->schedule);
+                in_force_note_schedule(spec, ledger);
         if (verdict == ZONES_AGREE && (!ledger->zones || now - ledger->zones_from > ZONES_AGE_MAX))
                 ledger_set_zones(ledger, spec->schedule, now);
         ledger_cache_set(in_force->parts.ledgers, in_force->job, ledger,

@@ -1,6 +1,7 @@
 /* See job-decision.h. */
 #include "job-decision.h"
 
+#include "decision-service.h"
 #include "placement.h"
 
 struct JobDecision {
@@ -116,7 +117,7 @@ Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues) {
         bool nobody;
         uint32_t rank = job_decision_rank(decision, spec, queues, &nobody);
         DecisionInput input = decision_input(spec, config, now);
-        Decision found = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
+        Decision found;
 
         job_decision_read_pause(decision, now);
         job_decision_read_window(decision, spec, now);
@@ -129,8 +130,7 @@ Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues) {
         input.waited_long_enough =
             decision->waited_run && clock_boottime() >= job_decision_patience_ends(decision);
 
-        if (spec->schedule)
-                decide(&input, &found);
+        decide_by_mode(&input, &found);
         return found;
 }
 

@@ -108,7 +108,7 @@ static int64_t default_tick(const DecisionInput *input) {
         int64_t now = (int64_t)(input->now / USEC_PER_SEC), tick = 0;
 
         if (!input->schedule)
-                return 0;
+                return input->service ? ledger_service_tick(input->ledger) : 0;
         now = schedule_started(input->schedule, input->job, now);
         if (ledger_next_undecided(input->ledger, input->schedule, ledger_floor(input->ledger), now,
                                   &tick) ||

@@ -33,6 +33,8 @@ static DecisionWhy job_next_why_not(const JobOutlook *outlook) {
         DecisionWhy why = decision_why_not(outlook->spec, outlook->ledger);
         int64_t tick = outlook->manual->tick;
 
+        if (outlook->spec->place.mode == JOB_MODE_SERVICE)
+                return job_next_because("it is a service, which is run by itself");
         if (why.text || !tick || ledger_is_settled(outlook->ledger, tick))
                 return why;
         return job_next_because(

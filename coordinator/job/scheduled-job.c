@@ -544,11 +544,28 @@ static bool scheduled_job_has_no_node(const ScheduledJob *job) {
                !scheduled_job_runs_here(job);
 }
 
+/* Return: newly allocated, of a service: what has to be known before it is run again; NULL:
+ * nothing.
+ */
+static char *scheduled_job_awaits_word(const ScheduledJob *job) {
+        const Ledger *ledger = job_ledger_known(job->ledger);
+        int64_t tick = ledger ? ledger_service_tick(ledger) : 0;
+        const LedgerEntry *entry = tick ? ledger_find_tick(ledger, tick) : NULL;
+
+        if (!entry || entry->state != RUN_UNKNOWN || entry->not_before)
+                return NULL;
+        return g_strdup_printf(
+            "its run %s on %s may be alive, and no other one is begun beside it: "
+            "\"jobkeeper resolve %s %s\" says how it ended",
+            entry->run, entry->node ? entry->node : "?", job->name, entry->run);
+}
+
 char *scheduled_job_why(const ScheduledJob *job) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
         const char *fault = job_ledger_fault(job->ledger);
         const char *work_fault = job_work_fault(job->work);
         const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
+        char *awaits = NULL;
 
         if (fault && job_ledger_is_drifted(job->ledger)) /* why says more than that it is */
                 return g_strdup(fault);
@@ -556,6 +573,9 @@ char *scheduled_job_why(const ScheduledJob *job) {
                 return g_strdup(unfit ? unfit : fault ? fault : work_fault);
         if (block)
                 return g_strdup(block);
+        awaits = scheduled_job_awaits_word(job);
+        if (awaits)
+                return awaits;
         if (gate_waits_for_place(job->parts->gate, job->name))
                 return g_strdup("max-runs is reached on this node");
         if (scheduled_job_has_no_node(job))

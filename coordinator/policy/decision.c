@@ -778,6 +778,7 @@ DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, us
         return (DecisionInput){
             .job = spec->name,
             .schedule = spec->schedule,
+            .service = spec->place.mode == JOB_MODE_SERVICE,
             .self = config->node_name,
             .now = now,
             .takeover_delay = config->takeover_delay,

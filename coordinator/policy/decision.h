@@ -81,7 +81,8 @@
 
 typedef struct DecisionInput {
         const char *job;
-        const Schedule *schedule;
+        const Schedule *schedule; /* NULL: it has none */
+        bool service;             /* then: it is one (decision-service.h) */
         const Ledger *ledger;
         const char *self; /* our node's name */
         usec_t now;       /* CLOCK_REALTIME */

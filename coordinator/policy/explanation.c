@@ -1,6 +1,8 @@
 /* See explanation.h. */
 #include "explanation.h"
 
+#include "decision-service.h"
+
 const char *explanation_state_to_string(ExplanationState state) {
         static const char *const words[EXPLAINED_STATE_COUNT] = {
             [EXPLAINED_NO_TICK] = "no-tick",     [EXPLAINED_NOT_OWED] = "not-owed",
@@ -16,9 +18,12 @@ void explanation_clear(Explanation *explanation) {
         g_clear_pointer(&explanation->why, g_free);
 }
 
-static bool is_a_tick(const Schedule *schedule, int64_t tick) {
+static bool is_a_tick(const DecisionInput *input, int64_t tick) {
+        const Schedule *schedule = input->schedule;
         int64_t found;
 
+        if (input->service)
+                return tick > 0 && tick == ledger_service_tick(input->ledger);
         return schedule && tick > 0 && schedule_next(schedule, tick - 1, &found) && found == tick;
 }
 
@@ -100,7 +105,7 @@ static void explain_by_decision(const DecisionInput *input, int64_t tick,
 
         asked.rank = 0;
         asked.self = claimed && claimed->node ? claimed->node : input->self;
-        decide(&asked, &decision);
+        decide_by_mode(&asked, &decision);
         explain_verdict(&asked, &decision, tick, explanation);
 }
 
@@ -122,7 +127,7 @@ static void explain_coming(const DecisionInput *input, int64_t tick, Explanation
 
 void explain(const DecisionInput *input, int64_t tick, Explanation *ret_explanation) {
         *ret_explanation = (Explanation){0};
-        if (!is_a_tick(input->schedule, tick) && !ledger_find_tick(input->ledger, tick)) {
+        if (!is_a_tick(input, tick) && !ledger_find_tick(input->ledger, tick)) {
                 explain_no_tick(input->schedule, tick, ret_explanation);
                 return;
         }

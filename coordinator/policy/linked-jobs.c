@@ -116,9 +116,14 @@ static bool linked_set_aside(JobFile *file, GHashTable *knots, Diagnostics *diag
         return found;
 }
 
+/* But for services, which neither follow nor are followed: what names one is told so for itself. */
 static void linked_add_all(GPtrArray *to, const GPtrArray *from) {
-        for (guint i = 0; i < from->len; i++)
-                g_ptr_array_add(to, from->pdata[i]);
+        for (guint i = 0; i < from->len; i++) {
+                const JobSpec *job = from->pdata[i];
+
+                if (!job || job->place.mode != JOB_MODE_SERVICE)
+                        g_ptr_array_add(to, from->pdata[i]);
+        }
 }
 
 bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
@@ -161,8 +166,9 @@ bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
 
 struct LinkedNames {
         GHashTable *set;
-        GHashTable *each;  /* of mode each-node, by their names in the files; owns them */
-        const char **list; /* as the set */
+        GHashTable *each;     /* of mode each-node, by their names in the files; owns them */
+        GHashTable *services; /* of mode service */
+        const char **list;    /* as the set */
         unsigned sought;
 };
 
@@ -172,6 +178,8 @@ static void linked_add_names(LinkedNames *names, const GPtrArray *jobs) {
 
                 if (job && job->place.mode == JOB_MODE_EACH_NODE)
                         g_hash_table_add(names->each, job_name_base(job->name));
+                else if (job && job->place.mode == JOB_MODE_SERVICE)
+                        g_hash_table_add(names->services, job->name);
                 else if (job)
                         g_hash_table_add(names->set, job->name);
         }
@@ -181,6 +189,7 @@ LinkedNames *linked_names_new(const GPtrArray *files, const GPtrArray *jobs) {
         LinkedNames *names = g_new0(LinkedNames, 1);
 
         names->set = g_hash_table_new(g_str_hash, g_str_equal);
+        names->services = g_hash_table_new(g_str_hash, g_str_equal);
         names->each = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
@@ -200,6 +209,7 @@ LinkedNames *linked_names_free(LinkedNames *names) {
                 return NULL;
         g_free(names->list);
         g_hash_table_unref(names->each);
+        g_hash_table_unref(names->services);
         g_hash_table_unref(names->set);
         g_free(names);
         return NULL;
@@ -217,6 +227,15 @@ static void linked_check_name(const JobSpec *job, const char *key, const char *n
                     "job \"%s\": \"%s\" names \"%s\", which is of mode each-node, a job "
                     "of its own on every node: name one of mode once; the job takes "
                     "effect without that",
+                    job->name, key, name);
+                return;
+        }
+        if (g_hash_table_contains(names->services, name)) {
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"%s\" names \"%s\", which is of mode service, and neither runs "
+                    "after others nor has an end that could be followed: name one of mode once; "
+                    "the job takes effect without that",
                     job->name, key, name);
                 return;
         }

@@ -96,6 +96,7 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .slice = record->continues ? UNIT_SLICE_CONTINUE : UNIT_SLICE,
             .fenced = !record->continues,
             .nonce = record->nonce,
+            .notifies = spec->place.service.ready == JOB_READY_NOTIFY,
             .timeout = spec->command.timeout,
             .stop_timeout = spec->command.stop_timeout,
         };

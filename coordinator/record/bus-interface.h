@@ -43,6 +43,7 @@
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "next_start": TICK | null,      when that starts: later by its random delay
  *                "after": ["extract"],           only where it runs after others
+ *                "mode": "service",              only where it is one: there is no next tick
  *                "state": "idle" | "running" | "waiting" | "paused" | "drifted" | "unfit" | "no-node" |
  *                         "unread",
  *                "paused": PAUSE,                where it is, by itself or with all
@@ -74,6 +75,7 @@
  *                "all": false,                    true: it runs once all of these have ended so
  *                "followers": ["load"],           jobs that run after it
  *                "on_failure": "mail" | null, "on_recovery": "mail" | null},   only where it has any
+ *      "mode": "service",   only where it is one: it has no ticks
  *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
@@ -181,6 +183,8 @@
  *      "attempts": 4, "delay": seconds, "max_delay": seconds, "no_retry": "2,64..78",
  *                                                further attempts of its tick after a failure
  *      "rerun": true,                            one more where it is lost
+ *      "service": true, "short_lived": 2,        of a service, after so many runs in a row that were
+ *                                                short: another one follows for ever
  *      "resolved": T, "resolved_by": "alice on n1", "was_unknown": "a sentence",
  *                                                a person said how it ended
  *      "who": "uid 0" | "node n2"}               of a run by hand: who asked, as the node that ran

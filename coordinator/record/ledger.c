@@ -38,6 +38,8 @@ static const Field entry_fields[] = {
     {"claimed", FIELD_TIME, offsetof(LedgerEntry, claimed)},
     {"again", FIELD_BOOL, offsetof(LedgerEntry, again)},
     {"not_before", FIELD_TIME, offsetof(LedgerEntry, not_before)},
+    {"service", FIELD_BOOL, offsetof(LedgerEntry, service)},
+    {"short_lived", FIELD_UNSIGNED, offsetof(LedgerEntry, short_lived), .high = UINT32_MAX},
     {NULL},
 };
 
@@ -398,6 +400,7 @@ static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
             .node = g_strdup(record->node),
             .claimed = record->claimed,
             .again = next_attempt_may_follow(record),
+            .service = record->terms.service,
         };
 }
 
@@ -455,15 +458,41 @@ static bool has_ticks(const Ledger *ledger) {
         return *ledger->digest && g_strcmp0(ledger->schedule, "") != 0;
 }
 
-/* What was over already is not retried because it is refined, and what has no ticks any more has
- * no attempts of them. */
-static void entry_take_end(LedgerEntry *entry, const RunRecord *record, bool ticks, usec_t now) {
-        bool open = ticks && (entry->state == RUN_CLAIMED || entry->not_before > 0);
+int64_t ledger_service_tick(const Ledger *ledger) {
+        bool service = *ledger->digest && g_strcmp0(ledger->schedule, LEDGER_SERVICE) == 0;
+
+        return service ? ledger_floor(ledger) + 1 : 0;
+}
+
+bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry) {
+        return entry->service && entry->tick != ledger_service_tick(ledger);
+}
+
+/* Return: whether what it is of may be attempted again by the definition in force: what has no
+ * ticks any more has no attempts of them. */
+static bool entry_may_go_on(const Ledger *ledger, const LedgerEntry *entry) {
+        if (entry->service || ledger_service_tick(ledger))
+                return entry->service && entry->tick == ledger_service_tick(ledger);
+        return has_ticks(ledger);
+}
+
+/* Return: whether its end is still to tell whether another follows. What was over already is not
+ * retried because it is refined; but nothing follows a run of a service of which it is not known
+ * whether it is over, until that is. */
+static bool entry_awaits_end(const LedgerEntry *entry) {
+        return entry->state == RUN_CLAIMED || entry->not_before > 0 ||
+               (entry->service && entry->state == RUN_UNKNOWN);
+}
+
+static void entry_take_end(const Ledger *ledger, LedgerEntry *entry, const RunRecord *record,
+                           usec_t now) {
+        bool open = entry_awaits_end(entry) && entry_may_go_on(ledger, entry);
 
         entry->state = record->state;
         entry->again = false;
         entry->not_before =
             open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
+        entry->short_lived = entry->service ? next_attempt_short_lived(record) : 0;
 }
 
 /* Its end is written at `now`: until then, others were in line behind it. */
@@ -529,7 +558,7 @@ int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *sched
         if (entry && entry->state == RUN_CLAIMED)
                 ledger_note_freed(ledger, record, now);
         if (entry)
-                entry_take_end(entry, record, has_ticks(ledger), now);
+                entry_take_end(ledger, entry, record, now);
         if (newest)
                 ledger_note_failing(ledger, record, entry);
         if (!entry)
@@ -720,10 +749,14 @@ static void set_digest(Ledger *ledger, const char *digest) {
         ledger->digest = g_strdup(digest);
 }
 
-/* Nobody asks what a definition without ticks owes. */
+/* Nobody asks what a definition without ticks owes, nor a service that is another by now. */
 static void drop_retries(Ledger *ledger) {
-        for (guint i = 0; !has_ticks(ledger) && i < ledger->open->len; i++)
-                ((LedgerEntry *)ledger->open->pdata[i])->not_before = 0;
+        for (guint i = 0; i < ledger->open->len; i++) {
+                LedgerEntry *entry = ledger->open->pdata[i];
+
+                if (!entry_may_go_on(ledger, entry))
+                        entry->not_before = 0;
+        }
 }
 
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
@@ -756,36 +789,9 @@ void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
         ledger_compact(ledger, NULL);
 }
 
-void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now) {
-        g_autofree char *text = schedule ? schedule_transitions(schedule, now) : g_strdup("");
-
-        g_free(ledger->zones);
-        ledger->zones_from = now;
-        ledger->zones = *text && strlen(text) <= LEDGER_ZONES_MAX ? g_steal_pointer(&text) : NULL;
-}
-
-int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule) {
-        Schedule *schedule = NULL;
-
-        if (!ledger->schedule ||
-            (*ledger->schedule && schedule_from_string(ledger->schedule, &schedule) < 0))
-                return -ENOENT;
-        *ret_schedule = schedule;
-        return 0;
-}
-
-void ledger_withdraw(Ledger *ledger, int64_t now) {
-        ledger->withdrawn = now;
-}
-
-void ledger_resume(Ledger *ledger) {
-        ledger->withdrawn = 0;
-}
-
-int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule) {
-        int64_t tick;
-
-        if (!schedule || !ledger_next_undecided(ledger, schedule, 0, SCHEDULE_TICK_MAX, &tick))
-                return ledger->withdrawn;
-        return MAX(tick + schedule_random_delay(schedule), ledger->withdrawn);
+void ledger_set_service(Ledger *ledger) {
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup(LEDGER_SERVICE);
+        drop_retries(ledger);
+        ledger_compact(ledger, NULL);
 }

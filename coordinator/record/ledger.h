@@ -33,6 +33,9 @@
 #define LEDGER_SCHEDULE_MAX ((size_t)(SCHEDULE_SIZE_MAX + SCHEDULE_MORE_TEXT_MAX))
 #define LEDGER_ZONES_MAX ((size_t)8192)
 
+/* In place of a schedule; no expression is written so. */
+#define LEDGER_SERVICE "service"
+
 /* From so many entries on, those that say no more than that their ticks are decided are joined. */
 #define LEDGER_OPEN_MANY 32
 
@@ -49,9 +52,11 @@ typedef struct LedgerEntry {
         char *node; /* of the claim; NULL when skipped */
         char *why;  /* NULL but for skipped */
         usec_t claimed;
-        bool again;        /* claimed: another attempt of the tick may follow it */
-        usec_t not_before; /* final: a retry follows, and begins then at the earliest
-                              (CLOCK_REALTIME); 0: none does */
+        bool again;           /* claimed: another attempt of the tick may follow it */
+        usec_t not_before;    /* final: a retry follows, and begins then at the earliest
+                                 (CLOCK_REALTIME); 0: none does */
+        bool service;         /* a run of a service */
+        unsigned short_lived; /* then, final: so many runs in a row lived for a short time */
 } LedgerEntry;
 
 typedef struct Ledger {
@@ -59,8 +64,8 @@ typedef struct Ledger {
         int64_t from;
         char *digest;     /* "" when the job was withdrawn for good */
         char *instead_of; /* the digest in whose place that was put because nobody had it; NULL */
-        char *schedule;   /* of that definition, in normal form; "" when it has none; NULL: not
-                             known, or too long */
+        char *schedule;   /* of that definition, in normal form; "" when it has none,
+                             LEDGER_SERVICE where it is one; NULL: not known, or too long */
         int64_t zones_from;
         char *zones; /* the changes of offset that are in force from then on, for two years, as
                         schedule_transitions() tells them; NULL: none, not known, or too long */
@@ -169,9 +174,18 @@ Ledger *ledger_move(const Ledger *ledger, const char *was, const char *job);
 void ledger_leave(Ledger *ledger, const char *renamed, int64_t now);
 /* Notes which schedule is in force with the digest (NULL: none). */
 void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
+/* Notes that what is in force is a service: it has one tick, ledger_service_tick(), and runs of
+ * that for ever. What was to be attempted again of another definition is not. */
+void ledger_set_service(Ledger *ledger);
+/* Return: the tick of the service that is in force: the first second after its definition came into
+ * force, so that it is another with each; 0: what is in force is none. */
+int64_t ledger_service_tick(const Ledger *ledger);
+/* Return: whether that run, as its entry has it, is of a service that is not in force any more. */
+bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry);
 /* Notes that the zones of the schedule (NULL: none) are in force as this machine knows them. */
 void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now);
-/* Return: 0 with the schedule in force, newly allocated, or NULL when there is none; -ENOENT where
+/* Return: 0 with the schedule in force, newly allocated, or NULL when there is none, as with a
+ * service; -ENOENT where
  * it is not known. */
 int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);
 

@@ -8,6 +8,7 @@
  * `attempts` says; the first loss has it follow at once, later ones after the pause, since what
  * fells one machine after another is to have time to be noticed. A run that continues and was given
  * up may be alive: it is not lost. What somebody stopped, or asked for by hand, is not repeated.
+ * A run of a service is followed by another whatever its end was (service-restart.h).
  *
  * The pause is counted from when the run is settled, by the server's clock: that of the machine
  * where it ended may show any time, and who reads it here would wait as long; and what ended in an
@@ -21,3 +22,6 @@ bool next_attempt_may_follow(const RunRecord *record);
 /* The record is final, and written `now` (the server's time). Return: the time before which the
  * next attempt does not begin; 0: none follows. */
 usec_t next_attempt_not_before(const RunRecord *record, usec_t now);
+/* The same record, of a service. Return: how many runs in a row lived for a short time, this one
+ * counted. */
+unsigned next_attempt_short_lived(const RunRecord *record);

@@ -59,6 +59,8 @@ static const Field fields[] = {
     {"roll", FIELD_BOOL, offsetof(RunRecord, terms.roll)},
     {"rejoin_timeout", FIELD_TIME, offsetof(RunRecord, terms.rejoin_timeout)},
     {"reboot", FIELD_WORD, offsetof(RunRecord, terms.reboot), .words = reboot_words},
+    {"service", FIELD_BOOL, offsetof(RunRecord, terms.service)},
+    {"short_lived", FIELD_UNSIGNED, offsetof(RunRecord, terms.short_lived), .high = UINT32_MAX},
     {"resolved", FIELD_TIME, offsetof(RunRecord, resolution.at)},
     {"resolved_by", FIELD_STRING, offsetof(RunRecord, resolution.by)},
     {"was_unknown", FIELD_STRING, offsetof(RunRecord, resolution.before)},

@@ -26,7 +26,9 @@ typedef struct RunTerms {
         usec_t rejoin_timeout;   /* so long its machine is waited for, after its end or where that
                                     rebooted over it; 0: it is not */
         JobReboot reboot;
-        RunParent parent; /* whose end asked for it */
+        bool service;         /* of a service: another one follows for ever (service-restart.h) */
+        unsigned short_lived; /* then: before it, runs in a row that lived for a short time */
+        RunParent parent;     /* whose end asked for it */
 } RunTerms;
 
 /* Of a range of skipped ticks. */

@@ -232,6 +232,12 @@ static bool run_take_note(const Run *run, const UnitResult *result) {
                              run_stopper(run, result));
 }
 
+/* By what is known of it, it may be there: no other one follows it. */
+static void run_may_be_alive(const Run *run) {
+        run->record->terms.rerun = false;
+        run->record->continues |= run->record->terms.service;
+}
+
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
  * ended well before. */
 static void run_take_unknown(Run *run) {
@@ -242,8 +248,8 @@ static void run_take_unknown(Run *run) {
             run_take_note(run, NULL))
                 return;
         run->record->state = fenced || (ended && ended->why) ? RUN_INTERRUPTED : RUN_UNKNOWN;
-        if (run_is_populated(run)) /* by its name it is there: no other one follows it */
-                run->record->terms.rerun = false;
+        if (run_is_populated(run))
+                run_may_be_alive(run);
         run->record->ended = clock_realtime();
         if (run->unwanted && run->record->state == RUN_UNKNOWN)
                 g_clear_pointer(&run->record->why, g_free); /* nobody knows that it was stopped */
@@ -553,9 +559,8 @@ static void run_end_again(Run *run) {
         run_stop(run, true, ended->why);
 }
 
-/* It may be alive: no other one follows it. */
 static void run_over_unseen(Run *run) {
-        run->record->terms.rerun = false;
+        run_may_be_alive(run);
         run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
 }
 

@@ -2,6 +2,7 @@
 #include "runs.h"
 
 #include "paths.h"
+#include "service-run.h"
 #include "timer.h"
 
 struct Runs {
@@ -91,6 +92,7 @@ static void runs_add(Runs *runs, Run *run) {
         runs_unindex(runs, g_hash_table_lookup(runs->runs, run->key));
         runs_index(runs, run);
         g_hash_table_insert(runs->runs, run->key, run);
+        service_run_judge(run, runs->parts.settler->jobset);
 }
 
 void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks,
@@ -167,6 +169,20 @@ void runs_stop_all(Runs *runs, const char *why) {
 
         for (guint i = 0; i < list->len; i++)
                 run_stop(list->pdata[i], true, why);
+}
+
+void runs_stop_services(Runs *runs, const char *why) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                service_run_end(list->pdata[i], why);
+}
+
+void runs_judge_services(Runs *runs) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                service_run_judge(list->pdata[i], runs->parts.settler->jobset);
 }
 
 void runs_stop_guarded(Runs *runs, const char *why) {

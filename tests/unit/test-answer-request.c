@@ -172,6 +172,17 @@ Test(answer_request, of_a_job_of_every_node_one_is_to_be_named) {
         cr_expect_eq(server_count(REQUESTS), 1U);
 }
 
+Test(answer_request, a_service_is_run_by_itself) {
+        write_job_named("r", "    exec: [/bin/true]\n    mode: service\n    nodes: n2\n");
+        begin("    exec: [/bin/true]\n");
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "r");
+        expect_said(BUS_ERROR_FAILED ": job \"r\" is a service, which is run by itself; "
+                                     "\"jobkeeper stop r\" has it started anew");
+        ask_as(bus, BUS_NAME_ROOT, "Rerun", "ssxs", "r", "", hour(), "");
+        expect_said(BUS_ERROR_FAILED ": job \"r\" is a service");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
 Test(answer_request, the_one_of_this_node_is_run_here) {
         g_autofree char *path = NULL;
         json_t *answer;

@@ -224,6 +224,22 @@ Test(status, what_runs_after_others_says_so) {
         json_decref(status);
 }
 
+Test(status, a_service_says_so_and_when_it_is_started_again) {
+        json_t *status = quoted_json(
+            "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'schedule': null, 'state': "
+            "'idle', 'mode': 'service', 'why': '', 'running': [], 'retry': {'tick': 5, 'attempt': "
+            "7, 'not_before': 1763700060}, 'last': {'state': 'failed', 'exit': 3, 'node': 'n1', "
+            "'started': 1763699880}}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        assert_row(table, 0,
+                   "a|idle|service|04:38:00 (2min ago)|failed (exit status 3)|n1|started again: "
+                   "in 1min");
+        table_free(table);
+        json_decref(status);
+}
+
 /* The run that is under way is the news; how the one before it ended is told beside it. */
 Test(status, a_run_under_way_is_shown_with_its_age_and_the_result_before_it) {
         json_t *status = quoted_json(

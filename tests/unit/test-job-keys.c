@@ -84,8 +84,10 @@ static const struct {
     {"on-success: b", "f:4:5: error: unknown key \"on-success\": here the job that follows says "
                       "\"after\", and which job it follows"},
     {"needs: b", "f:4:5: error: unknown key \"needs\": here it is \"after\""},
-    {"mode: 5", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not an integer"},
-    {"mode: twice", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not \"twice\""},
+    {"mode: 5",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not an integer"},
+    {"mode: twice",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not \"twice\""},
     {"mode: each-node", ""},
     {"mode: each-node\nslots: 2\nlock-wait: 1h\non-failure: b", ""},
     {"mode: each-node\nslots: 2\noverlap: queue", ""},
@@ -166,8 +168,13 @@ static const struct {
      "f:4:11: error: job \"a\": \"on-owner-lost: rerun\" and \"mode: each-node\" cannot be used "
      "together: what was to run on the node that was lost cannot run on another one; use "
      "\"on-owner-lost: fail\""},
-    {"mode: service", "f:4:11: error: \"mode\": \"service\" is not supported yet"},
-    {"mode: [once]", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not a list"},
+    {"mode: [once]",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not a list"},
+    {"ready: [notify]\nmode: service",
+     "f:4:12: error: \"ready\" must be \"at-start\" or \"notify\", not a list"},
+    {"restart: 5s\nmode: service", "f:4:14: error: \"restart\" must be a mapping, not \"5s\""},
+    {"mode: service\nrestart: {delay: 25h}",
+     "f:5:22: error: \"delay\" must be from 1s to 1d, not 25h"},
     {"schedule: 5",
      "f:4:15: error: \"schedule\" must be a text or a list, not an integer (put it in quotes)"},
     {"schedule: {a: b}", "f:4:15: error: \"schedule\" must be a text or a list, not a mapping"},
@@ -606,10 +613,14 @@ Test(job_keys, every_key_has_a_bad_line) {
 }
 
 /* Return: what a line with that choice needs beside it. */
-static const char *beside_choice(const Key *key) {
-        if (strcmp(key->name, "reboot") == 0)
+static const char *beside_choice(const Key *key, const KeyChoice *choice) {
+        if (g_str_equal(key->name, "reboot"))
                 return "\nmode: each-node\nrejoin-timeout: 5min";
-        return strcmp(key->name, "lock") == 0 ? "" : "\nlock: shared";
+        if (g_str_equal(key->name, "ready"))
+                return "\nmode: service";
+        return g_str_equal(key->name, "lock") || g_str_equal(choice->name, "service")
+                   ? ""
+                   : "\nlock: shared";
 }
 
 /* What is known but not supported yet says so, whatever its key. */
@@ -617,7 +628,7 @@ Test(job_keys, every_later_choice_is_refused) {
         for (const Key *key = job_table.keys; key->name; key++)
                 for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
                         g_autofree char *line = g_strdup_printf("%s: %s%s", key->name, choice->name,
-                                                                beside_choice(key));
+                                                                beside_choice(key, choice));
                         g_autofree char *text = job_file_with_line(line);
                         g_autofree char *error =
                             g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",

@@ -70,6 +70,17 @@ static JobNext expect_next(JobOutlook outlook, JobNextWhat expected) {
         return next;
 }
 
+/* Whatever asked for it: it would not be run again when it has ended, and stand in its way. */
+Test(job_next, nobody_runs_a_service_by_hand) {
+        static JobSpec service = {.place.mode = JOB_MODE_SERVICE};
+        JobOutlook outlook = outlook_of(&nothing);
+
+        outlook.spec = &service;
+        outlook.manual = &manual;
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why.text,
+                         "it is a service, which is run by itself");
+}
+
 /* Nobody but who runs it ends it, or who has waited for long. */
 Test(job_next, lower_ranks_are_not_waited_for_to_end_a_run) {
         static const Decision replace = {.verdict = DECISION_REPLACE, .tick = 60};

@@ -458,6 +458,25 @@ Test(launch, settings_stand_before_the_steps) {
         cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
 }
 
+/* PID 1 would run the step for a good end while it lives. */
+Test(launch, what_says_itself_when_it_has_started_notes_no_good_end) {
+        static const char *const of_service[] = {"Nice=5", NULL};
+        g_autofree char *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL),
+                        *usual = NULL, *text = NULL;
+        UnitSpec spec = spec_of(NONCE, words);
+
+        spec.service_settings = of_service;
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert(g_file_get_contents(path, &usual, NULL, NULL));
+        cr_expect(strstr(usual, "ExecStop=-+"));
+        spec.notifies = true;
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        cr_expect(strstr(text, "Type=notify\n"));
+        cr_expect_null(strstr(text, "ExecStop=-+"));
+        cr_expect(strstr(text, "ExecStopPost=-+"));
+}
+
 Test(launch, settings_alone_are_written) {
         static const char *const settings[] = {"Nice=5", NULL}, *const none[] = {NULL};
         g_autofree char *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL),

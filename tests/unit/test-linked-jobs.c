@@ -87,6 +87,20 @@ Test(linked_jobs, one_that_is_on_every_node_is_not_followed) {
         }
 }
 
+/* It has neither an end that others could follow nor a beginning that they could ask for. */
+Test(linked_jobs, a_service_is_not_followed) {
+        WRITE("a.yaml", "a: after: web, on-failure: web", "web: mode: service");
+        scene_expect(&scene, "a web",
+                     PLACE "a.yaml:2:31: error: job \"a\": \"after\" names \"web\", which is of "
+                           "mode service, and neither runs after others nor has an end that could "
+                           "be followed: name one of mode once; the job takes effect without "
+                           "that\n" PLACE
+                           "a.yaml:2:48: error: job \"a\": \"on-failure\" names \"web\", which is "
+                           "of mode service, and neither runs after others nor has an end that "
+                           "could be followed: name one of mode once; the job takes effect without "
+                           "that");
+}
+
 /* What stands in a file with an error is no further error elsewhere. */
 Test(linked_jobs, one_of_a_file_with_errors_is_there) {
         tree_write(scene.root, ETC "a.yaml", "jobs:\n  a: {exec: 5}\n");

@@ -101,6 +101,20 @@ Test(status_report, what_is_attempted_again_is_shown) {
         json_decref(object);
 }
 
+Test(status_report, a_service_is_one) {
+        json_t *object = NULL;
+
+        write_job_named("b", "    exec: [/bin/true]\n");
+        write_job("    mode: service\n    exec: [/bin/true]\n    nodes: n2\n");
+        open_daemon_on_bus();
+        await_quiet();
+        object = ask_status();
+        cr_expect_str_eq(string_of(job_of(object, "a"), "mode"), "service");
+        cr_expect(json_is_null(json_object_get(job_of(object, "a"), "next")));
+        cr_expect_null(json_object_get(job_of(object, "b"), "mode"));
+        json_decref(object);
+}
+
 static bool both_run(void) {
         return services_alive() == 2;
 }

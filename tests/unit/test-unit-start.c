@@ -118,6 +118,41 @@ Test(unit_start, without_files_nothing_is_said_of_them) {
         }
 }
 
+/* Return: the text that the unit has for it, newly allocated; NULL: none. */
+static char *text_property(const UnitSpec *spec, const char *name) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        const char *property = NULL, *text = NULL;
+
+        cr_assert_eq(make(spec, &message), 0);
+        cr_assert_geq(sd_bus_message_seal(message, 1, 0), 0);
+        cr_assert_gt(sd_bus_message_skip(message, "ss"), 0);
+        cr_assert_gt(sd_bus_message_enter_container(message, 'a', "(sv)"), 0);
+        while (sd_bus_message_enter_container(message, 'r', "sv") > 0) {
+                cr_assert_gt(sd_bus_message_read(message, "s", &property), 0);
+                if (g_str_equal(property, name)) {
+                        cr_assert_gt(sd_bus_message_read(message, "v", "s", &text), 0);
+                        return g_strdup(text);
+                }
+                cr_assert_geq(sd_bus_message_skip(message, "v"), 0);
+                cr_assert_geq(sd_bus_message_exit_container(message), 0);
+        }
+        return NULL;
+}
+
+Test(unit_start, what_says_itself_when_it_has_started_may) {
+        UnitSpec spec = spec_of(NULL, NULL);
+        g_autofree char *usual = text_property(&spec, "Type"),
+                        *nobody = text_property(&spec, "NotifyAccess"), *type = NULL, *who = NULL;
+
+        cr_expect_str_eq(usual, "oneshot");
+        cr_expect_null(nobody);
+        spec.notifies = true;
+        type = text_property(&spec, "Type");
+        who = text_property(&spec, "NotifyAccess");
+        cr_expect_str_eq(type, "notify");
+        cr_expect_str_eq(who, "all");
+}
+
 Test(unit_start, a_credential_without_a_path_is_a_fault) {
         static const char *const credentials[] = {"token", NULL};
         const UnitSpec spec = spec_of(NULL, credentials);

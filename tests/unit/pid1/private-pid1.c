@@ -85,7 +85,9 @@ static void reply_properties(sd_bus_message *call) {
         cr_assert_geq(sd_bus_message_open_container(reply, 'a', "{sv}"), 0);
         cr_assert_geq(append_property(reply, "LoadState", "s", "loaded"), 0);
         cr_assert_geq(append_property(reply, "ActiveState", "s", answers.active), 0);
-        if (g_str_equal(answers.active, "active"))
+        if (answers.type)
+                cr_assert_geq(append_property(reply, "Type", "s", answers.type), 0);
+        if (g_str_equal(answers.active, "active") || answers.active_enter > 0)
                 cr_assert_geq(append_property(reply, "ActiveEnterTimestamp", "t", UINT64_C(9)), 0);
         cr_assert_geq(append_property(reply, "Result", "s", answers.result), 0);
         if (answers.control_group)
@@ -381,6 +383,7 @@ void start_unit(void) {
                                .argv = argv,
                                .nonce = NONCE,
                                .fenced = answers.fenced,
+                               .notifies = answers.notifies,
                                .timeout = USEC_INFINITY,
                                .stop_timeout = USEC_PER_SEC};
 

@@ -18,15 +18,17 @@ typedef struct Answers {
         bool slow_state;          /* SystemState is not told */
         const char *system_state; /* SystemState */
         const char *job_type;     /* of the job of a unit that is asked for alone; NULL: none */
-        const char *active, *result, *nonce;
-        const char *control_group; /* NULL: there is none */
-        bool slow_stop;            /* StopUnit is not answered */
-        bool slow_read;            /* nor GetAll, but by answer_read() */
+        const char *active, *result, *nonce, *type; /* `type` NULL: not told */
+        const char *control_group;                  /* NULL: there is none */
+        bool slow_stop;                             /* StopUnit is not answered */
+        bool slow_read;                             /* nor GetAll, but by answer_read() */
         uint32_t main_pid;
         int32_t code, status;
         usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
         bool with_job, begun;
         bool fenced;
+        bool notifies;            /* what is asked for says itself when it has started */
+        usec_t active_enter;      /* when it has; 0: as `active` has it */
         usec_t limit;             /* of its start; 0: not told */
         usec_t since, fence_left; /* CLOCK_MONOTONIC: it began; the fence left off */
 } Answers;

@@ -1,0 +1,143 @@
+"""Jobs of mode service: kept running on one node, moved when that is lost or drained, run again after each end, and never twice at once."""
+
+import json
+
+import history
+from cluster_test import ClusterTest
+from fleet import TOOLS, job, job_file
+from testbed import wait_until
+
+LONG = 3600
+
+
+def service(seconds=LONG, arguments=(), **keys):
+    return job_file(job("web", seconds=seconds, arguments=arguments, mode="service", **keys))
+
+
+class Service(ClusterTest):
+    alone = True
+
+    def running(self, but=(), timeout=60):
+        """The one run that is under way, none of these."""
+        def found():
+            going = [run for run in self.fleet.running("web") if run.run not in but]
+            return going[0] if len(going) == 1 else None
+        return wait_until(found, timeout, lambda: "one run of the service:\n" + "\n".join(map(str, self.fleet.runs("web"))))
+
+    def record(self, run, name):
+        return self.fleet.wait_ledger("web", lambda entry: entry["run"] == run.run and entry["state"] != "claimed", 30, "its end is recorded", name=name)
+
+    def assert_one_at_a_time(self):
+        self.assert_exclusive({"web": {"job:web": history.EXCLUSIVE}})
+
+    def test_moves_when_its_node_is_lost(self):
+        fleet = self.begin(nodes=4, files={"web.yaml": service(nodes="[n1, n2, n3]")})
+        first = self.running()
+        fleet.crash(first.node)
+        second = self.running(but=(first.run,), timeout=90)
+        self.assertNotEqual(second.node, first.node)
+        self.assertNotEqual(second.node, "n4", "it does not match")
+        self.assertEqual(self.record(first, second.node)["state"], "unknown")
+        self.assertEqual((second.tick, int(second.attempt)), (first.tick, int(first.attempt) + 1))
+        self.assertGreater(second.token, first.token)
+        # A restart of its daemon is a non-event.
+        fleet.nodes[second.node].systemctl("restart", "jobkeeperd")
+        wait_until(lambda: fleet.job_status(second.node, "web").get("state") == "running", 30, "it goes on")
+        self.assertEqual(self.running().run, second.run)
+        self.assert_one_at_a_time()
+
+    def test_is_run_again_after_each_end(self):
+        fleet = self.begin(nodes=3, files={"web.yaml": service(seconds=0.3, arguments=("--exit", "3"), restart="{delay: 1s, max-delay: 4s}")})
+        last = fleet.wait_run(lambda run: run.job == "web" and run.attempt == "5" and run.ended == "end", 90, "the fifth")
+        starts = [run.start for run in sorted(fleet.runs("web"), key=lambda run: int(run.attempt))]
+        pauses = [later - earlier for earlier, later in zip(starts, starts[1:])]
+        for pause, least in zip(pauses, (1, 2, 4, 4)):
+            self.assertGreaterEqual(pause, least, pauses)
+        self.assertEqual(fleet.wait_ledger("web", lambda entry: entry["run"] == last.run, 20, "it is recorded")["exit"], 3)
+        # A pause keeps it down, and its end has it run again.
+        fleet.jobkeeper("n1", "pause", "web", "--reason", "not now")
+        wait_until(lambda: fleet.job_status("n2", "web").get("state") == "paused" and not fleet.running("web"), 30, "it is down")
+        known = {run.run for run in fleet.runs("web")}
+        refused = fleet.jobkeeper("n1", "run", "web", check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('job "web" is a service, which is run by itself', refused.stderr)
+        self.assertEqual({run.run for run in fleet.runs("web")}, known)
+        fleet.jobkeeper("n2", "resume", "web")
+        fleet.wait_run(lambda run: run.job == "web" and run.run not in known, 30, "it is run again")
+        self.assert_one_at_a_time()
+
+    def test_is_drained_and_stopped(self):
+        fleet = self.begin(nodes=3, files={"web.yaml": service()})
+        first = self.running()
+        other = next(name for name in fleet.nodes if name != first.node)
+        fleet.jobkeeper(other, "drain", first.node, "--wait", timeout=60)
+        second = self.running(but=(first.run,))
+        self.assertNotEqual(second.node, first.node)
+        self.assertEqual(self.record(first, other)["state"], "interrupted")
+        fleet.jobkeeper(other, "undrain", first.node)
+        # What somebody stops comes back.
+        stopped = json.loads(fleet.jobkeeper(other, "stop", "web", "--wait", "--json").stdout)
+        self.assertEqual((stopped["run"], stopped["state"]), (second.run, "stopped"))
+        third = self.running(but=(first.run, second.run))
+        # A real stop of the daemon moves it, and does not wait for it.
+        fleet.nodes[third.node].systemctl("stop", "jobkeeperd")
+        fourth = self.running(but=(first.run, second.run, third.run), timeout=30)
+        self.assertNotEqual(fourth.node, third.node)
+        self.assertEqual(self.record(third, fourth.node)["state"], "interrupted")
+        self.assert_one_at_a_time()
+
+    def test_follows_its_definition(self):
+        fleet = self.begin(nodes=3, files={"web.yaml": service()})
+        first = self.running()
+        # Another command is for the next run, other locks have it started anew.
+        fleet.write_jobs("web.yaml", service(seconds=LONG + 1))
+        self.assertEqual(self.running().run, first.run)
+        fleet.write_jobs("web.yaml", service(seconds=LONG + 1, locks="{db: exclusive}"))
+        second = self.running(but=(first.run,))
+        self.assertGreater(second.tick, first.tick)
+        # One node's file loses it: another one has it then.
+        for name, node in fleet.nodes.items():
+            if name == second.node:
+                node.run("rm", "/etc/jobkeeper/jobs.d/web.yaml")
+                node.systemctl("reload", "jobkeeperd")
+        third = self.running(but=(first.run, second.run))
+        self.assertNotEqual(third.node, second.node)
+        # All do: it ends.
+        for name, node in fleet.nodes.items():
+            if name != second.node:
+                node.run("rm", "/etc/jobkeeper/jobs.d/web.yaml")
+                node.systemctl("reload", "jobkeeperd")
+        wait_until(lambda: not fleet.running("web"), 30, "it has ended")
+        known = {run.run for run in fleet.runs("web")}
+        self.assertEqual(self.record(third, third.node)["state"], "interrupted")
+        self.assertEqual({run.run for run in fleet.runs("web")}, known)
+        self.assert_one_at_a_time()
+
+    def test_says_itself_when_it_has_started(self):
+        """By sd_notify: what does not in time is ended, and what has is stopped and adopted as any other run."""
+        says = f'[/bin/sh, -c, "sleep 3; systemd-notify --ready; exec {TOOLS}/mark-run --seconds {LONG}"]'
+        text = job_file(f"  web: {{mode: service, ready: notify, timeout: 20s, stop-timeout: 1s, exec: {says}}}\n",
+                        "  mute: {mode: service, ready: notify, timeout: 2s, stop-timeout: 1s, exec: [/bin/sleep, 3600]}\n")
+        fleet = self.begin(nodes=3, files={"web.yaml": text})
+        first = self.running()
+        late = fleet.wait_ledger("mute", lambda entry: entry["state"] == "timed-out", 60, "it did not say so in time")
+        fleet.wait_ledger("mute", lambda entry: int(entry["attempt"]) > int(late["attempt"]), 60, "it is run again")
+        node = fleet.nodes[first.node]
+        unit = f"jobkeeper-web-{first.run}.service"
+        shown = node.run("systemctl", "show", "-p", "Type,ActiveState,SubState", unit).stdout
+        self.assertEqual(sorted(shown.split()), ["ActiveState=active", "SubState=running", "Type=notify"])
+        wait_until(lambda: f"run {first.run} " in node.run("journalctl", "-u", "jobkeeperd", "-g", " started").stdout, 20, "it is logged when it has")
+        node.systemctl("restart", "jobkeeperd")
+        wait_until(lambda: fleet.job_status(first.node, "web").get("state") == "running", 30, "it goes on")
+        self.assertEqual(self.running().run, first.run)
+        stopped = json.loads(fleet.jobkeeper(first.node, "stop", "web", "--wait", "--json").stdout)
+        self.assertEqual((stopped["run"], stopped["state"]), (first.run, "stopped"))
+        second = self.running(but=(first.run,))
+        fleet.crash(second.node)
+        third = self.running(but=(first.run, second.run), timeout=90)
+        # The fence ends it as any other run.
+        fleet.nodes[third.node].run("systemctl", "kill", "--signal", "KILL", "jobkeeper-fence.service")
+        record = self.record(third, third.node)
+        self.assertEqual(record["state"], "interrupted", record)
+        self.running(but=(first.run, second.run, third.run), timeout=60)
+        self.assert_one_at_a_time()

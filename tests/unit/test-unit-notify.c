@@ -1,0 +1,153 @@
+/* Units whose main process says itself when it has started (sd_notify(3)), against a PID 1 of the
+ * test's own (private-pid1.h): their start job is done then, and tells nothing of how they end. */
+#include <signal.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "private-pid1.h"
+
+static void setup_notify(void) {
+        setup();
+        answers.type = "notify";
+        answers.notifies = true;
+}
+
+TestSuite(unit_notify, .init = setup_notify, .fini = teardown);
+
+/* PID 1 has heard that it has started. */
+static void it_says_so(void) {
+        answers.active = "active";
+        answers.active_enter = 9;
+        answers.with_job = false;
+        answers.begun = true;
+        job_removed("done");
+        await(is_running, "it has started");
+}
+
+/* Nothing lives of it: that is seen by a look. */
+static void it_ends(const char *active, const char *result, int32_t code, int32_t status) {
+        main_process_ends(result, code, status);
+        answers.active = active;
+        job_removed_of(NAME, "/org/freedesktop/systemd1/job/8", "done");
+}
+
+Test(unit_notify, it_has_started_when_it_says_so) {
+        answers.begun = true;
+        start_unit();
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "");
+        it_says_so();
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "s");
+        it_ends("active", "success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+Test(unit_notify, it_ends_before_it_has_said_so) {
+        start_unit();
+        main_process_ends("protocol", CLD_EXITED, 0);
+        answers.active = "failed";
+        job_removed("failed");
+        expect_end("xe", UNIT_OUTCOME_OTHER, UNIT_STOP_NONE, "protocol");
+}
+
+Test(unit_notify, it_does_not_say_so_in_time) {
+        answers.limit = USEC_PER_SEC;
+        start_unit();
+        main_process_ends("timeout", CLD_KILLED, SIGTERM);
+        job_removed("failed");
+        expect_end("xe", UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout");
+}
+
+Test(unit_notify, it_fails_by_itself) {
+        start_unit();
+        it_says_so();
+        it_ends("failed", "exit-code", CLD_EXITED, 3);
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
+/* A daemon that ends by SIGTERM has ended well, as PID 1 has it. */
+Test(unit_notify, we_stop_it) {
+        start_unit();
+        it_says_so();
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        it_ends("inactive", "success", CLD_KILLED, SIGTERM);
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+}
+
+Test(unit_notify, we_stop_it_and_it_ends_well) {
+        start_unit();
+        it_says_so();
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        it_ends("inactive", "success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, "");
+}
+
+Test(unit_notify, somebody_else_stops_it) {
+        start_unit();
+        it_says_so();
+        it_ends("inactive", "success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, "");
+}
+
+/* However long it has lived: the limit of its start is none of its life. */
+Test(unit_notify, it_ends_with_the_fence) {
+        answers.fenced = true;
+        answers.limit = 10;
+        answers.since = 100;
+        answers.fence_left = 150;
+        start_unit();
+        it_says_so();
+        main_process_ends("success", CLD_KILLED, SIGTERM);
+        answers.active = "inactive";
+        answers.gone = 200;
+        job_removed_of(NAME, "/org/freedesktop/systemd1/job/8", "done");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_FENCE, "signal");
+}
+
+Test(unit_notify, it_is_adopted_when_it_had_started) {
+        answers.active = "active";
+        answers.active_enter = 9;
+        answers.with_job = false;
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        await(is_running, "it has started");
+        it_ends("failed", "signal", CLD_KILLED, SIGSEGV);
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, "signal");
+}
+
+Test(unit_notify, it_is_adopted_before_it_has_started) {
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "");
+        it_says_so();
+        it_ends("active", "success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+/* Nobody asks PID 1 again and again while it lives. */
+Test(unit_notify, it_is_left_alone_while_it_lives) {
+        g_autofree char *group = g_dir_make_tmp("unit-notify-XXXXXX", NULL),
+                        *file = g_build_filename(group, "cgroup.events", NULL),
+                        *path = g_strconcat("/../../../../../../..", group, NULL);
+        unsigned before;
+
+        cr_assert(g_file_set_contents(file, "populated 1\n", -1, NULL));
+        answers.control_group = path;
+        start_unit();
+        it_says_so();
+        run_for(100 * USEC_PER_MSEC);
+        before = reads;
+        run_for(2500 * USEC_PER_MSEC);
+        cr_expect_eq(reads, before);
+        main_process_ends("exit-code", CLD_EXITED, 3);
+        cr_assert(g_file_set_contents(file, "populated 0\n", -1, NULL));
+        (void)g_unlink(file);
+        job_removed_of(NAME, "/org/freedesktop/systemd1/job/8", "done");
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+        (void)g_rmdir(group);
+}
