@@ -1,6 +1,6 @@
 /* See answer-history.h. Of one job: the names of its records, then the newest of these. Of a job of
  * mode each-node the names of the records of all nodes that have some, and then the newest of all
- * of them. */
+ * of them: also where the name is not known here, and nothing stands under it alone. */
 #include "answer-history.h"
 
 #include <string.h>
@@ -28,15 +28,30 @@ static void answer_unusable(Answer *answer) {
         answer_error(answer, BUS_ERROR_NOT_CONNECTED, "%s", sentence);
 }
 
+static bool history_begin_of_all(Answer *answer);
+
 static gint record_newest_first(gconstpointer a, gconstpointer b) {
         return run_id_compare((*(const RunRecord *const *)b)->run,
                               (*(const RunRecord *const *)a)->run);
 }
 
+/* Return: whether there is such a job, though nothing of it stands in ZooKeeper yet: this node's,
+ * or an instance of a member. */
+static bool history_is_of_job(const Answer *answer) {
+        const View *view = answer_view(answer);
+        const char *node = job_name_node(answer->job);
+
+        return jobset_find(view->jobset, answer->job) ||
+               jobset_find_each(view->jobset, answer->job) ||
+               (node && strcmp(node, view->node->config->node_name) != 0 &&
+                members_contains(view->members, node) &&
+                jobset_definition(view->jobset, answer->job));
+}
+
 static void history_on_done(Answer *answer) {
         json_t *object, *runs;
 
-        if (answer->missing && !jobset_definition(answer_view(answer)->jobset, answer->job)) {
+        if (answer->missing && !answer->broken && !history_is_of_job(answer)) {
                 answer_control_no_job(answer, ", and no history of one");
                 return;
         }
@@ -69,11 +84,16 @@ static gint name_newest_first(gconstpointer a, gconstpointer b) {
         return run_id_compare(*(const char *const *)b, *(const char *const *)a);
 }
 
+/* What is no job's own name may have been one of mode each-node, whose file is gone. */
 static void history_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
+        (void)tag;
         answer->missing = reply->code == ZK_NO_NODE;
         answer->broken = reply->code != ZK_OK && !answer->missing;
+        if (answer->missing && !job_name_node(answer->job) &&
+            !jobset_find(answer_view(answer)->jobset, answer->job) && !history_begin_of_all(answer))
+                answer->broken = true;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 g_ptr_array_add(names, (char *)reply->children[i]);
         g_ptr_array_sort(names, name_newest_first);
@@ -161,6 +181,7 @@ static void history_on_jobs(Answer *answer, const char *tag, const ZkReply *repl
                 if (!g_str_has_prefix(job, prefix) || !job_name_is_valid(job) ||
                     ++n > HISTORY_NODES_MAX)
                         continue;
+                answer->missing = false;
                 answer->broken |=
                     answer_get_children(answer, path, job, history_on_listed_of_one) < 0;
         }

@@ -48,6 +48,12 @@ static ServerWay refuse_lists(const ZkCall *call) {
         return call->request == REQUEST_LIST ? SERVER_LOSE : SERVER_ANSWER;
 }
 
+static ServerWay refuse_jobs(const ZkCall *call) {
+        return call->request == REQUEST_LIST && g_str_equal(call->path, ROOT "/jobs")
+                   ? SERVER_LOSE
+                   : SERVER_ANSWER;
+}
+
 static void expect_runs(unsigned limit, const char *expected) {
         g_autofree char *text = NULL;
 
@@ -125,6 +131,54 @@ Test(answer_history, history_of_what_each_node_runs) {
         ask("History", "su", "r", 0U);
         expect_said("{\"run\":\"1000000020-1\",\"job\":\"r@n7\"");
         expect_said("its record in ZooKeeper cannot be read");
+}
+
+static void instance_stands(const char *job, const char *run) {
+        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, NULL),
+                        *runs = g_strconcat(path, "/runs", NULL);
+
+        server_create(path, "", 0);
+        server_create(runs, "", 0);
+        if (run)
+                record_stands(job, run, ",\"state\":\"failed\"");
+}
+
+/* Its records stand for a month after its file is gone, and another machine may have it still. */
+Test(answer_history, history_of_what_each_node_ran_that_is_in_no_file_here) {
+        g_autofree char *text = NULL, *none = NULL;
+
+        open_hourly_on_bus();
+        instance_stands("r@n7", "1000000030-1");
+        instance_stands("r@n8", "1000000040-1");
+        instance_stands("rr@n8", "1000000050-1");
+        instance_stands("s@n8", NULL);
+        ask("History", "su", "r", 0U);
+        text = runs_said_of("r");
+        cr_expect_str_eq(text, "1000000040-1 1000000030-1");
+        ask("History", "su", "s", 0U);
+        none = runs_said_of("s");
+        cr_expect_str_eq(none, "");
+        ask("History", "su", "t", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"t\" on this node, and no history of one");
+        ask("History", "su", "t@n8", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"t@n8\" on this node, and no history of one");
+        server.way = refuse_jobs;
+        ask("History", "su", "t", 0U);
+        expect_said("the connection to ZooKeeper was lost while reading the history");
+}
+
+/* Of a node that nobody knows, or that is not to run it, there is no such job. */
+Test(answer_history, history_of_an_instance_that_there_cannot_be) {
+        begin_each("    nodes: [n7]\n");
+        ask("History", "su", "r@nowhere", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"r@nowhere\" on this node, and nowhere "
+                    "is no member of the cluster at present, and no history "
+                    "of one");
+        ask("History", "su", "r@n1", 0U);
+        expect_said(BUS_ERROR_JOB_ELSEWHERE ": job \"r\" does not run on this node");
 }
 
 Test(answer_history, history_of_what_each_node_runs_that_cannot_be_read) {
