@@ -18,8 +18,8 @@ static bool is_refused(void) {
         return *tree_fault(coordinator->tree);
 }
 
-/* Return: the runs of an answer, as "RUN RUN"; newly allocated. */
-static char *runs_said_of(const char *job) {
+/* Return: what the runs of an answer have there, as "RUN RUN"; newly allocated. */
+static char *members_said_of(const char *job, const char *member) {
         json_t *answer = expect_json();
         const json_t *run;
         GString *text = g_string_new(NULL);
@@ -27,9 +27,13 @@ static char *runs_said_of(const char *job) {
 
         cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), job);
         json_array_foreach(json_object_get(answer, "runs"), i, run) g_string_append_printf(
-            text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, "run")));
+            text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, member)));
         json_decref(answer);
         return g_string_free(text, FALSE);
+}
+
+static char *runs_said_of(const char *job) {
+        return members_said_of(job, "run");
 }
 
 static char *runs_said(void) {
@@ -167,6 +171,36 @@ Test(answer_history, history_of_what_each_node_ran_that_is_in_no_file_here) {
         server.way = refuse_jobs;
         ask("History", "su", "t", 0U);
         expect_said("the connection to ZooKeeper was lost while reading the history");
+}
+
+static void expect_jobs(unsigned limit, const char *expected) {
+        g_autofree char *text = NULL;
+
+        ask("History", "su", "r", limit);
+        text = members_said_of("r", "job");
+        cr_expect_str_eq(text, expected, "%u: %s", limit, text);
+}
+
+/* The runs of a roll have one id: the newest is the one that was claimed last. */
+Test(answer_history, of_one_tick_on_several_nodes_that_comes_first_which_was_claimed_last) {
+        static const char *const jobs[] = {"r@n6", "r@n7", "r@n8", "r@n9"};
+        static const unsigned claimed[] = {20, 40, 30, 30};
+
+        begin_each("");
+        for (unsigned i = 0; i < G_N_ELEMENTS(jobs); i++) {
+                g_autofree char *more =
+                    g_strdup_printf(",\"state\":\"failed\",\"claimed\":10000000%u", claimed[i]);
+
+                instance_stands(jobs[i], NULL);
+                record_stands(jobs[i], "1000000010-1", more);
+        }
+        record_stands("r@n6", "1000000020-1", ",\"state\":\"failed\",\"claimed\":1000000025");
+        record_stands("r@n6", "1000000005-1", ",\"state\":\"failed\",\"claimed\":1000000099");
+        expect_jobs(0, "r@n6 r@n7 r@n8 r@n9 r@n6 r@n6");
+        expect_jobs(4, "r@n6 r@n7 r@n8 r@n9");
+        expect_jobs(3, "r@n6 r@n7 r@n8");
+        expect_jobs(2, "r@n6 r@n7");
+        expect_jobs(1, "r@n6");
 }
 
 /* Of a node that nobody knows, or that is not to run it, there is no such job. */
