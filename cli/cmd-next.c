@@ -92,19 +92,14 @@ static bool next_of_job_files(const NextOptions *options, const char *name) {
         g_auto(GStrv) directories = job_directories("");
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         g_autoptr(GPtrArray) files = NULL;
-        const JobSpec *job = NULL;
         json_t *next = NULL;
 
         if (job_files_load((const char *const *)directories, diagnostics, &files) < 0)
                 return false;
-        job = job_files_find(files, name);
-        if (!job)
-                return false;
-        next = next_compute(job->schedule, name, now_seconds(), (unsigned)options->count);
-        if (job->place.mode == JOB_MODE_SERVICE)
-                json_object_set_new(next, "mode", json_string("service"));
-        (void)next_show(options, next);
-        return true;
+        next = next_compute_of_files(files, name, now_seconds(), (unsigned)options->count);
+        if (next)
+                (void)next_show(options, next);
+        return next;
 }
 
 /* Reads what was typed as an expression, or as an interval where it begins with "every ". */

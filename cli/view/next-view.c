@@ -1,6 +1,7 @@
 /* See next-view.h. */
 #include "next-view.h"
 
+#include "name.h"
 #include "run-view.h"
 #include "time-text.h"
 
@@ -24,6 +25,22 @@ json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, u
                 json_object_set_new(next, "starts", starts);
         if (job)
                 json_object_set_new(next, "job", json_string(job));
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(next, "mode", json_string("service"));
+        return next;
+}
+
+json_t *next_compute_of_files(const GPtrArray *files, const char *job, int64_t after,
+                              unsigned count) {
+        g_autofree char *base = job_name_base(job);
+        const JobSpec *spec = job_files_find(files, base);
+        bool each = spec && spec->place.mode == JOB_MODE_EACH_NODE, one = job_name_node(job);
+        json_t *next;
+
+        if (!spec || (one && !each))
+                return NULL;
+        next = next_compute(spec->schedule, each && !one ? NULL : job, after, count);
+        json_object_set_new(next, "job", json_string(job));
         return next;
 }
 

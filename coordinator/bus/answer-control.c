@@ -2,6 +2,7 @@
 #include "answer-control.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "bus-interface.h"
 #include "name.h"
@@ -45,40 +46,91 @@ static const char *control_nearest_job(const View *view, const char *job) {
         return nearest_name(job, (const char *const *)names->pdata);
 }
 
+/* Return: the first other member that has an instance of the job of mode each-node, by what it says
+ * of itself; borrowed until the loop runs, or NULL. */
+static const Member *control_member_of_each(const View *view, const JobSpec *each) {
+        const GPtrArray *members = members_list(view->members);
+
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+
+                if (strcmp(member->node, view->node->config->node_name) != 0 &&
+                    job_spec_matches_node(each, member->node, member->labels))
+                        return member;
+        }
+        return NULL;
+}
+
+/* The job of mode each-node has no instance here. Return: newly allocated. */
+static char *control_not_here(const View *view, const JobSpec *each, const char *base) {
+        const Member *member = control_member_of_each(view, each);
+
+        return member ? g_strdup_printf("job \"%s\" does not run on this node (\"nodes\" does not "
+                                        "match it): ask on one of those, as on %s for \"%s@%s\"",
+                                        base, member->node, base, member->node)
+                      : g_strdup_printf("job \"%s\" does not run on this node (\"nodes\" does not "
+                                        "match it): ask on one of those",
+                                        base);
+}
+
 /* Return: newly allocated (g_free), where a job is that the files have, and this node has not under
- * that name; NULL: it is not in the files. */
+ * that name; NULL: it is not in the files, or of a node of which nothing is known. */
 static char *control_elsewhere(const View *view, const char *job) {
-        if (jobset_find_each(view->jobset, job))
-                return g_strdup_printf("job \"%s\" is of mode each-node, a job of its own on every "
-                                       "node: write of which one, as in \"%s@%s\"",
-                                       job, job, view->node->config->node_name);
-        return jobset_definition(view->jobset, job)
-                   ? g_strdup_printf(
-                         "job \"%s\" is one of %s, and this node knows too little of it: "
-                         "ask there",
-                         job, job_name_node(job))
-                   : NULL;
+        const char *own = view->node->config->node_name, *node = job_name_node(job);
+        g_autofree char *base = job_name_base(job), *here = job_name_of_instance(base, own);
+        const JobSpec *each = jobset_find_each(view->jobset, base);
+
+        if (!each)
+                return NULL;
+        if (node && strcmp(node, own) != 0)
+                return members_contains(view->members, node)
+                           ? g_strdup_printf("job \"%s\" is one of %s, and this node knows too "
+                                             "little of it: ask there",
+                                             job, node)
+                           : NULL;
+        return jobset_find(view->jobset, here)
+                   ? g_strdup_printf("job \"%s\" is of mode each-node, a job of its own on every "
+                                     "node: write of which one, as in \"%s\"",
+                                     job, here)
+                   : control_not_here(view, each, base);
+}
+
+/* Return: newly allocated (g_free), ", and n9 is no member of the cluster at present" of a job that
+ * would be that node's; "" of others. */
+static char *control_no_member(const View *view, const char *job) {
+        const char *node = job_name_node(job);
+
+        return node && jobset_definition(view->jobset, job) &&
+                       !members_contains(view->members, node)
+                   ? g_strdup_printf(", and %s is no member of the cluster at present", node)
+                   : g_strdup("");
 }
 
 static int control_no_such_job(const View *view, sd_bus_error *error, const char *job,
                                const char *nearest) {
-        g_autofree char *shown = name_shown(job), *elsewhere = control_elsewhere(view, job);
+        g_autofree char *shown = name_shown(job), *elsewhere = NULL, *no_member = NULL;
 
+        elsewhere = job_name_is_valid(job) ? control_elsewhere(view, job) : NULL;
         if (elsewhere)
                 return sd_bus_error_set(error, BUS_ERROR_JOB_ELSEWHERE, elsewhere);
-        return sd_bus_error_setf(
-            error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
-            nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
+        no_member = control_no_member(view, job);
+        return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
+                                 "there is no job \"%s\" on this node%s%s%s%s", shown, no_member,
+                                 nearest ? " (did you mean \"" : "", nearest ? nearest : "",
+                                 nearest ? "\"?)" : "");
 }
 
 void answer_control_no_job(Answer *answer, const char *more) {
-        g_autofree char *elsewhere = control_elsewhere(answer_view(answer), answer->job);
+        const View *view = answer_view(answer);
+        g_autofree char *elsewhere = control_elsewhere(view, answer->job), *no_member = NULL;
 
-        if (elsewhere)
+        if (elsewhere) {
                 answer_error(answer, BUS_ERROR_JOB_ELSEWHERE, "%s", elsewhere);
-        else
-                answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s",
-                             answer->job, more);
+                return;
+        }
+        no_member = control_no_member(view, answer->job);
+        answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s",
+                     answer->job, no_member, more);
 }
 
 int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {

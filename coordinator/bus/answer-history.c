@@ -1,6 +1,6 @@
 /* See answer-history.h. Of one job: the names of its records, then the newest of these. Of a job of
  * mode each-node the names of the records of all nodes that have some, and then the newest of all
- * of them. */
+ * of them: also where the name is not known here, and nothing stands under it alone. */
 #include "answer-history.h"
 
 #include <string.h>
@@ -28,15 +28,37 @@ static void answer_unusable(Answer *answer) {
         answer_error(answer, BUS_ERROR_NOT_CONNECTED, "%s", sentence);
 }
 
+static bool history_begin_of_all(Answer *answer);
+
+/* The runs of one tick on several nodes have one id: that which was claimed last comes first. */
 static gint record_newest_first(gconstpointer a, gconstpointer b) {
-        return run_id_compare((*(const RunRecord *const *)b)->run,
-                              (*(const RunRecord *const *)a)->run);
+        const RunRecord *left = *(const RunRecord *const *)a, *right = *(const RunRecord *const *)b;
+        int by_run = run_id_compare(right->run, left->run);
+
+        if (by_run != 0)
+                return by_run;
+        if (left->claimed != right->claimed)
+                return left->claimed < right->claimed ? 1 : -1;
+        return strcmp(left->job, right->job);
+}
+
+/* Return: whether there is such a job, though nothing of it stands in ZooKeeper yet: this node's,
+ * or an instance of a member. */
+static bool history_is_of_job(const Answer *answer) {
+        const View *view = answer_view(answer);
+        const char *node = job_name_node(answer->job);
+
+        return jobset_find(view->jobset, answer->job) ||
+               jobset_find_each(view->jobset, answer->job) ||
+               (node && strcmp(node, view->node->config->node_name) != 0 &&
+                members_contains(view->members, node) &&
+                jobset_definition(view->jobset, answer->job));
 }
 
 static void history_on_done(Answer *answer) {
         json_t *object, *runs;
 
-        if (answer->missing && !jobset_definition(answer_view(answer)->jobset, answer->job)) {
+        if (answer->missing && !answer->broken && !history_is_of_job(answer)) {
                 answer_control_no_job(answer, ", and no history of one");
                 return;
         }
@@ -57,7 +79,7 @@ static void history_on_done(Answer *answer) {
         object = json_object();
         runs = json_array();
         g_ptr_array_sort(answer->records, record_newest_first);
-        for (guint i = 0; i < answer->records->len; i++)
+        for (guint i = 0; i < MIN(answer->records->len, answer->limit); i++)
                 json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "runs", runs);
@@ -69,11 +91,16 @@ static gint name_newest_first(gconstpointer a, gconstpointer b) {
         return run_id_compare(*(const char *const *)b, *(const char *const *)a);
 }
 
+/* What is no job's own name may have been one of mode each-node, whose file is gone. */
 static void history_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
+        (void)tag;
         answer->missing = reply->code == ZK_NO_NODE;
         answer->broken = reply->code != ZK_OK && !answer->missing;
+        if (answer->missing && !job_name_node(answer->job) &&
+            !jobset_find(answer_view(answer)->jobset, answer->job) && !history_begin_of_all(answer))
+                answer->broken = true;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 g_ptr_array_add(names, (char *)reply->children[i]);
         g_ptr_array_sort(names, name_newest_first);
@@ -136,15 +163,29 @@ static void history_on_names(Answer *answer) {
                 history_on_done(answer);
 }
 
-/* `job`: of one node. Of the names of all nodes as many are kept as will be read. */
+/* Of the names of all nodes as many are kept as may be told: of the last id all, for only what they
+ * name says which of them are newer. */
+static void history_cut_names(Answer *answer) {
+        GPtrArray *names = answer->records;
+        guint keep = answer->limit;
+
+        if (names->len <= keep)
+                return;
+        g_ptr_array_sort(names, record_newest_first);
+        while (keep < names->len &&
+               run_id_compare(((const RunRecord *)names->pdata[keep])->run,
+                              ((const RunRecord *)names->pdata[answer->limit - 1])->run) == 0)
+                keep++;
+        g_ptr_array_set_size(names, (gint)keep);
+}
+
+/* `job`: of one node. */
 static void history_on_listed_of_one(Answer *answer, const char *job, const ZkReply *reply) {
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 if (run_id_is_valid(reply->children[i]))
                         g_ptr_array_add(answer->records, run_record_new(job, reply->children[i]));
-        g_ptr_array_sort(answer->records, record_newest_first);
-        if (answer->records->len > answer->limit)
-                g_ptr_array_set_size(answer->records, (gint)answer->limit);
+        history_cut_names(answer);
 }
 
 /* Of all jobs; also of nodes that are gone. */
@@ -161,6 +202,7 @@ static void history_on_jobs(Answer *answer, const char *tag, const ZkReply *repl
                 if (!g_str_has_prefix(job, prefix) || !job_name_is_valid(job) ||
                     ++n > HISTORY_NODES_MAX)
                         continue;
+                answer->missing = false;
                 answer->broken |=
                     answer_get_children(answer, path, job, history_on_listed_of_one) < 0;
         }

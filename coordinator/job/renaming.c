@@ -155,7 +155,8 @@ static void renaming_add_control(const Renaming *renaming, GArray *ops, GPtrArra
         json_t *control = json_deep_copy(drain_view_control(tree_drain_view(tree)));
         char *path = path_control(renaming->parts->node->config->root), *data = NULL;
 
-        if (control_pause_move(control, renaming_was(renaming), renaming->job))
+        if (control_pause_move(control, renaming_was(renaming), renaming->job,
+                               node_server_time(renaming->parts->node)))
                 data = control_encode(control);
         json_decref(control);
         g_ptr_array_add(strings, path);

@@ -204,13 +204,14 @@ bool control_resume(json_t *control, const char *job, usec_t now) {
         return true;
 }
 
-bool control_pause_move(json_t *control, const char *from, const char *to) {
+bool control_pause_move(json_t *control, const char *from, const char *to, usec_t now) {
         json_t *jobs = json_object_get(json_object_get(control, PAUSED), JOBS),
                *entry = json_object_get(jobs, from);
 
         if (!entry)
                 return false;
-        json_object_set(jobs, to, entry);
+        if (control_pause_end(json_object_get(jobs, to), now) < control_pause_end(entry, now))
+                json_object_set(jobs, to, entry);
         json_object_del(jobs, from);
         return true;
 }

@@ -18,8 +18,8 @@ static bool is_refused(void) {
         return *tree_fault(coordinator->tree);
 }
 
-/* Return: the runs of an answer, as "RUN RUN"; newly allocated. */
-static char *runs_said_of(const char *job) {
+/* Return: what the runs of an answer have there, as "RUN RUN"; newly allocated. */
+static char *members_said_of(const char *job, const char *member) {
         json_t *answer = expect_json();
         const json_t *run;
         GString *text = g_string_new(NULL);
@@ -27,9 +27,13 @@ static char *runs_said_of(const char *job) {
 
         cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), job);
         json_array_foreach(json_object_get(answer, "runs"), i, run) g_string_append_printf(
-            text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, "run")));
+            text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, member)));
         json_decref(answer);
         return g_string_free(text, FALSE);
+}
+
+static char *runs_said_of(const char *job) {
+        return members_said_of(job, "run");
 }
 
 static char *runs_said(void) {
@@ -46,6 +50,12 @@ static void begin_each(const char *more) {
 
 static ServerWay refuse_lists(const ZkCall *call) {
         return call->request == REQUEST_LIST ? SERVER_LOSE : SERVER_ANSWER;
+}
+
+static ServerWay refuse_jobs(const ZkCall *call) {
+        return call->request == REQUEST_LIST && g_str_equal(call->path, ROOT "/jobs")
+                   ? SERVER_LOSE
+                   : SERVER_ANSWER;
 }
 
 static void expect_runs(unsigned limit, const char *expected) {
@@ -125,6 +135,84 @@ Test(answer_history, history_of_what_each_node_runs) {
         ask("History", "su", "r", 0U);
         expect_said("{\"run\":\"1000000020-1\",\"job\":\"r@n7\"");
         expect_said("its record in ZooKeeper cannot be read");
+}
+
+static void instance_stands(const char *job, const char *run) {
+        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, NULL),
+                        *runs = g_strconcat(path, "/runs", NULL);
+
+        server_create(path, "", 0);
+        server_create(runs, "", 0);
+        if (run)
+                record_stands(job, run, ",\"state\":\"failed\"");
+}
+
+/* Its records stand for a month after its file is gone, and another machine may have it still. */
+Test(answer_history, history_of_what_each_node_ran_that_is_in_no_file_here) {
+        g_autofree char *text = NULL, *none = NULL;
+
+        open_hourly_on_bus();
+        instance_stands("r@n7", "1000000030-1");
+        instance_stands("r@n8", "1000000040-1");
+        instance_stands("rr@n8", "1000000050-1");
+        instance_stands("s@n8", NULL);
+        ask("History", "su", "r", 0U);
+        text = runs_said_of("r");
+        cr_expect_str_eq(text, "1000000040-1 1000000030-1");
+        ask("History", "su", "s", 0U);
+        none = runs_said_of("s");
+        cr_expect_str_eq(none, "");
+        ask("History", "su", "t", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"t\" on this node, and no history of one");
+        ask("History", "su", "t@n8", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"t@n8\" on this node, and no history of one");
+        server.way = refuse_jobs;
+        ask("History", "su", "t", 0U);
+        expect_said("the connection to ZooKeeper was lost while reading the history");
+}
+
+static void expect_jobs(unsigned limit, const char *expected) {
+        g_autofree char *text = NULL;
+
+        ask("History", "su", "r", limit);
+        text = members_said_of("r", "job");
+        cr_expect_str_eq(text, expected, "%u: %s", limit, text);
+}
+
+/* The runs of a roll have one id: the newest is the one that was claimed last. */
+Test(answer_history, of_one_tick_on_several_nodes_that_comes_first_which_was_claimed_last) {
+        static const char *const jobs[] = {"r@n6", "r@n7", "r@n8", "r@n9"};
+        static const unsigned claimed[] = {20, 40, 30, 30};
+
+        begin_each("");
+        for (unsigned i = 0; i < G_N_ELEMENTS(jobs); i++) {
+                g_autofree char *more =
+                    g_strdup_printf(",\"state\":\"failed\",\"claimed\":10000000%u", claimed[i]);
+
+                instance_stands(jobs[i], NULL);
+                record_stands(jobs[i], "1000000010-1", more);
+        }
+        record_stands("r@n6", "1000000020-1", ",\"state\":\"failed\",\"claimed\":1000000025");
+        record_stands("r@n6", "1000000005-1", ",\"state\":\"failed\",\"claimed\":1000000099");
+        expect_jobs(0, "r@n6 r@n7 r@n8 r@n9 r@n6 r@n6");
+        expect_jobs(4, "r@n6 r@n7 r@n8 r@n9");
+        expect_jobs(3, "r@n6 r@n7 r@n8");
+        expect_jobs(2, "r@n6 r@n7");
+        expect_jobs(1, "r@n6");
+}
+
+/* Of a node that nobody knows, or that is not to run it, there is no such job. */
+Test(answer_history, history_of_an_instance_that_there_cannot_be) {
+        begin_each("    nodes: [n7]\n");
+        ask("History", "su", "r@nowhere", 0U);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": there is no job \"r@nowhere\" on this node, and nowhere "
+                    "is no member of the cluster at present, and no history "
+                    "of one");
+        ask("History", "su", "r@n1", 0U);
+        expect_said(BUS_ERROR_JOB_ELSEWHERE ": job \"r\" does not run on this node");
 }
 
 Test(answer_history, history_of_what_each_node_runs_that_cannot_be_read) {

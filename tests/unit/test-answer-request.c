@@ -183,6 +183,39 @@ Test(answer_request, a_service_is_run_by_itself) {
         cr_expect_eq(server_count(REQUESTS), 0U);
 }
 
+static void expect_explain(const char *job, const char *why) {
+        ask_as(bus, BUS_NAME_ROOT, "Explain", "sx", job, (int64_t)0);
+        expect_said(why);
+}
+
+/* Nobody is sent round in a circle. */
+Test(answer_request, of_a_job_of_other_nodes_one_of_those_is_named) {
+        write_job_named("r", "    exec: [/bin/true]\n    every: 1h\n    mode: each-node\n"
+                             "    nodes: {role: worker}\n");
+        write_job_named("s", "    exec: [/bin/true]\n    every: 1h\n    mode: each-node\n"
+                             "    nodes: [n7]\n");
+        begin("    exec: [/bin/true]\n");
+        expect_explain(
+            "r", BUS_ERROR_JOB_ELSEWHERE
+            ": job \"r\" does not run on this node (\"nodes\" does not match it): ask on "
+            "one of those, as on n5-worker for \"r@n5-worker\"");
+        expect_explain(
+            "r@n1", BUS_ERROR_JOB_ELSEWHERE
+            ": job \"r\" does not run on this node (\"nodes\" does not match it): ask on "
+            "one of those, as on n5-worker for \"r@n5-worker\"");
+        expect_explain(
+            "s", BUS_ERROR_JOB_ELSEWHERE
+            ": job \"s\" does not run on this node (\"nodes\" does not match it): ask on "
+            "one of those");
+        cr_expect(g_str_has_suffix(said, "ask on one of those"), "%s", said);
+        expect_explain("r@n5-worker", BUS_ERROR_JOB_ELSEWHERE
+                       ": job \"r@n5-worker\" is one of n5-worker, and this node knows too little "
+                       "of it: ask there");
+        expect_explain("r@nowhere", BUS_ERROR_NO_SUCH_JOB
+                       ": there is no job \"r@nowhere\" on this node, and nowhere is no member of "
+                       "the cluster at present");
+}
+
 Test(answer_request, the_one_of_this_node_is_run_here) {
         g_autofree char *path = NULL;
         json_t *answer;

@@ -69,17 +69,41 @@ Test(control_pause, there_and_back) {
 Test(control_pause, it_goes_along_with_another_name) {
         json_t *control = parse("{}");
 
-        cr_expect_not(control_pause_move(NULL, "a", "b"));
-        cr_expect_not(control_pause_move(control, "a", "b"));
+        cr_expect_not(control_pause_move(NULL, "a", "b", NOW));
+        cr_expect_not(control_pause_move(control, "a", "b", NOW));
         cr_expect_eq(pause_job(control, "a", "alice", "", SECONDS(100)), 0);
-        cr_expect_not(control_pause_move(control, "b", "a"));
-        cr_expect(control_pause_move(control, "a", "b"));
+        cr_expect_not(control_pause_move(control, "b", "a", NOW));
+        cr_expect(control_pause_move(control, "a", "b", NOW));
         expect_pause_of(control, "b", "paused by alice", 0);
         cr_expect_not(control_is_paused(control, "a", NOW, NULL));
         cr_expect(control_resume(control, "b", SECONDS(200)));
-        cr_expect(control_pause_move(control, "b", "c"));
+        cr_expect(control_pause_move(control, "b", "c", NOW));
         expect_pause_of(control, "c", "paused by alice", SECONDS(200));
         json_decref(control);
+}
+
+/* Of two pauses that which lasts longer goes on; `from_until`, `to_until` 0: it lasts. */
+static void expect_moved(usec_t from_until, usec_t to_until, const char *text, usec_t until) {
+        json_t *control = parse("{}");
+
+        cr_expect_eq(pause_job(control, "from", "alice", "", SECONDS(100)), 0);
+        cr_expect_eq(pause_job(control, "to", "bob", "", SECONDS(110)), 0);
+        if (from_until)
+                cr_expect(control_resume(control, "from", from_until));
+        if (to_until)
+                cr_expect(control_resume(control, "to", to_until));
+        cr_expect(control_pause_move(control, "from", "to", NOW));
+        expect_pause_of(control, "to", text, until);
+        cr_expect_not(control_pause_move(control, "from", "to", NOW), "nothing is left of it");
+        json_decref(control);
+}
+
+Test(control_pause, who_pauses_the_new_name_meanwhile_is_heard) {
+        expect_moved(SECONDS(200), 0, "paused by bob", 0);
+        expect_moved(0, SECONDS(200), "paused by alice", 0);
+        expect_moved(0, 0, "paused by bob", 0);
+        expect_moved(SECONDS(200), SECONDS(300), "paused by bob", SECONDS(300));
+        expect_moved(SECONDS(300), SECONDS(200), "paused by alice", SECONDS(300));
 }
 
 Test(control_pause, what_pauses_a_job_pauses_all_its_instances) {
