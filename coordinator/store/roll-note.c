@@ -13,6 +13,7 @@ struct RollNote {
         Rolls *read; /* NULL: it is not there, or could not be read */
         int32_t version;
         char *data; /* as it is written now; NULL: it is not */
+        guint op;   /* by which, in the transaction */
 };
 
 RollNote *roll_note_free(RollNote *note) {
@@ -55,15 +56,39 @@ void roll_note_read(RollNote *note, Flight *flight) {
         flight_get(flight, note->path, roll_note_on_rolls, note);
 }
 
+/* Return: whether no job takes as many failures of the tick as are known: one more tells nobody
+ * anything, and where very many fail at the same moment each would only be in the way of the rest.
+ */
+static bool roll_note_is_known_to_fail(const RollNote *note) {
+        unsigned failures = 0;
+
+        for (guint i = 0; i < note->read->runs->len; i++) {
+                const RollRun *run = note->read->runs->pdata[i];
+
+                failures += run->tick == note->tick && roll_is_failure(run->state) &&
+                            !g_str_equal(run->node, note->node);
+        }
+        return failures >= JOB_FAILURES_MAX;
+}
+
 /* What is attempted again has not failed, and leaves its turn to others until then. */
 void roll_note_add(RollNote *note, GArray *ops, const FollowState *after) {
         _cleanup_(rolls_freep) Rolls *next = note->read ? rolls_copy(note->read) : NULL;
         bool failed = !after->attempt_follows && roll_is_failure(after->state);
 
         g_clear_pointer(&note->data, g_free);
-        if (!next || !(failed ? rolls_note(next, note->tick, note->node, note->run, after->state)
-                              : rolls_forget(next, note->tick, note->node)))
+        if (!next)
+                return;
+        failed = failed && !roll_note_is_known_to_fail(note);
+        if (!(failed ? rolls_note(next, note->tick, note->node, note->run, after->state)
+                     : rolls_forget(next, note->tick, note->node)))
                 return;
         note->data = rolls_encode(next);
+        note->op = ops->len;
         zk_ops_add(ops, ZK_OP_SET, note->path, note->data, note->version);
+}
+
+bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply) {
+        return note->data && note->op < reply->n_results && reply->code == ZK_BAD_VERSION &&
+               reply->results[note->op].code == ZK_BAD_VERSION;
 }

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "node.h"
 #include "run-record.h"
+#include "zk.h"
 
 typedef struct Flight Flight;
 typedef struct RollNote RollNote;
@@ -24,3 +25,5 @@ void roll_note_read(RollNote *note, Flight *flight);
 /* Appends to `ops` (zk-ops.h) what is changed there by a run that has come to that; nothing where
  * nothing is, or nothing stands there: it was deleted, or nobody of us claimed by it. */
 void roll_note_add(RollNote *note, GArray *ops, const FollowState *after);
+/* Return: whether the transaction was refused since others of the roll were quicker. */
+bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply);

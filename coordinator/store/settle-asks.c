@@ -454,6 +454,8 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
 }
 
 bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
+        if (asks->roll && roll_note_was_outrun(asks->roll, reply))
+                return true;
         for (guint i = 0; i < asks->asks->len; i++) {
                 const SettleMeeting *meeting = ((const SettleAsk *)asks->asks->pdata[i])->meeting;
 

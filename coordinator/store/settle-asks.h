@@ -38,8 +38,8 @@ void settle_asks_read(SettleAsks *asks, Flight *flight);
  * one state to the other; `now` is the server's time. What is borrowed lives as long as `asks`. */
 void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
                      const FollowState *after, usec_t now);
-/* Return: whether they were refused since somebody else has come meanwhile, whom one sees who reads
- * again. */
+/* Return: whether they were refused since somebody else has come, or has ended in the same roll,
+ * meanwhile, whom one sees who reads again. */
 bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply);
 /* They are written. */
 void settle_asks_tell(const SettleAsks *asks);
