@@ -1,35 +1,18 @@
 /* See settle-asks.h. */
 #include "settle-asks.h"
 
-#include <string.h>
-
 #include "flight.h"
 #include "json-line.h"
 #include "log.h"
-#include "meetings.h"
-#include "message-id.h"
 #include "paths.h"
 #include "roll-note.h"
+#include "settle-meeting.h"
 #include "statement.h"
 #include "zk-ops.h"
 
 /* All of them go into one transaction, with what else it writes: a server takes no request of more
  * than 1 MB, and drops the connection of whoever sends one. */
 #define MEETINGS_SIZE_MAX ((size_t)512 * 1024)
-
-/* Where it stands which of those that are waited for together have come. */
-typedef struct SettleMeeting {
-        char **parents;
-        char **were; /* the name that each of them had; "": none */
-        char *path;
-        char *was_path;  /* of the name that the job had; NULL: it had none */
-        Meetings *read;  /* as it stood there, or empty */
-        int32_t version; /* -1: it did not */
-        char *data;      /* as it is written now; NULL: it is not */
-        guint op;        /* by which, in the transaction */
-        char *missing;   /* who has not come then */
-        GPtrArray *gone; /* Meeting: what is given up by it */
-} SettleMeeting;
 
 /* One run that may be asked for. */
 typedef struct SettleAsk {
@@ -52,36 +35,6 @@ struct SettleAsks {
         bool no_requests, no_meetings; /* somebody deleted their directory */
         bool looked;                   /* it was read what stands there */
 };
-
-static void settle_meeting_forget(SettleMeeting *meeting) {
-        g_clear_pointer(&meeting->data, g_free);
-        g_clear_pointer(&meeting->missing, g_free);
-        g_ptr_array_set_size(meeting->gone, 0);
-}
-
-static void settle_meeting_free_gone(void *data) {
-        meeting_free(data);
-}
-
-static SettleMeeting *settle_meeting_new(void) {
-        SettleMeeting *meeting = g_new0(SettleMeeting, 1);
-
-        meeting->read = meetings_new();
-        meeting->version = -1;
-        meeting->gone = g_ptr_array_new_with_free_func(settle_meeting_free_gone);
-        return meeting;
-}
-
-static void settle_meeting_free(SettleMeeting *meeting) {
-        settle_meeting_forget(meeting);
-        g_ptr_array_unref(meeting->gone);
-        g_strfreev(meeting->parents);
-        g_strfreev(meeting->were);
-        g_free(meeting->path);
-        g_free(meeting->was_path);
-        meetings_free(meeting->read);
-        g_free(meeting);
-}
 
 static void settle_ask_free(void *data) {
         SettleAsk *ask = data;
@@ -143,27 +96,14 @@ static int64_t settle_asks_tick(const RunRecord *record) {
         return record->tick ? record->tick : record->terms.parent.tick;
 }
 
-/* Return: newly allocated, the names that these jobs had; "" where one had none. */
-static char **settle_asks_were(const JobSet *jobset, char *const *jobs) {
-        GPtrArray *were = g_ptr_array_new();
-
-        for (; *jobs; jobs++) {
-                const JobSpec *job = jobset_find(jobset, *jobs);
-                const char *was = job ? job->books.was.job : NULL;
-
-                g_ptr_array_add(were, g_strdup(was ? was : ""));
-        }
-        g_ptr_array_add(were, NULL);
-        return (char **)g_ptr_array_free(were, FALSE);
-}
-
 /* What is waited for together is so for one tick: who has none meets nobody. */
 static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const JobSpec *job,
                                    FollowLink link) {
         const char *root = asks->node->config->root;
         int64_t tick = settle_asks_tick(asks->record);
         g_autofree char *id = NULL;
-        SettleMeeting *meeting;
+        const SettleComer comer = {
+            .name = asks->name, .job = asks->record->job, .run = asks->record->run, .tick = tick};
         SettleAsk *ask;
 
         if (!follow_may_ask(link, asks->record->state) || !tick)
@@ -171,12 +111,7 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const
         id = ask_id_for_all(tick, job->name);
         ask = settle_asks_append(asks, job, link);
         settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
-        meeting = ask->meeting = settle_meeting_new();
-        meeting->parents = job_links_parents(&job->books.links);
-        meeting->were = settle_asks_were(jobset, meeting->parents);
-        meeting->path = path_meeting(root, job->name);
-        if (job->books.was.job)
-                meeting->was_path = path_meeting(root, job->books.was.job);
+        ask->meeting = settle_meeting_new(asks->node, jobset, job, &comer);
 }
 
 static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const char *job,
@@ -273,40 +208,6 @@ static void settle_asks_on_meetings(const ZkReply *reply, void *userdata) {
         ((SettleAsks *)userdata)->no_meetings = reply->code == ZK_NO_NODE;
 }
 
-/* What nobody of us wrote is as if nobody had come, and is written over. */
-static void settle_ask_take_meetings(const SettleAsk *ask, const char *path, const ZkReply *reply) {
-        SettleMeeting *meeting = ask->meeting;
-        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = ask->job};
-
-        meetings_free(meeting->read);
-        meeting->read = NULL;
-        if (reply->code == ZK_OK &&
-            meetings_decode(reply->data, reply->data_size, &meeting->read) < 0)
-                log_warning(&about, "%s: does not say who has come; it is written anew", path);
-        if (!meeting->read)
-                meeting->read = meetings_new();
-        for (guint i = 0; meeting->parents[i]; i++)
-                if (*meeting->were[i])
-                        meetings_rename(meeting->read, meeting->were[i], meeting->parents[i]);
-}
-
-static void settle_asks_on_meeting_of_was(const ZkReply *reply, void *userdata) {
-        SettleAsk *ask = userdata;
-
-        settle_ask_take_meetings(ask, ask->meeting->was_path, reply);
-}
-
-/* A job that has another name goes on with who had come for the old one, until somebody has come
- * for the new one. */
-static void settle_asks_on_meeting(const ZkReply *reply, void *userdata) {
-        SettleAsk *ask = userdata;
-        SettleMeeting *meeting = ask->meeting;
-
-        meeting->version = reply->code == ZK_OK ? reply->stat.version : -1;
-        if (reply->code != ZK_NO_NODE || !meeting->was_path)
-                settle_ask_take_meetings(ask, meeting->path, reply);
-}
-
 bool settle_asks_was_read(const SettleAsks *asks) {
         return asks->looked;
 }
@@ -333,10 +234,7 @@ void settle_asks_read(SettleAsks *asks, Flight *flight) {
                 ask->there = false;
                 if (ask->meeting) {
                         flight_exists(flight, asks->meetings_path, settle_asks_on_meetings, asks);
-                        if (ask->meeting->was_path)
-                                flight_get(flight, ask->meeting->was_path,
-                                           settle_asks_on_meeting_of_was, ask);
-                        flight_get(flight, ask->meeting->path, settle_asks_on_meeting, ask);
+                        settle_meeting_read(ask->meeting, flight);
                 }
                 flight_exists(flight, ask->request_path, settle_asks_on_found, ask);
                 flight_exists(flight, ask->record_path, settle_asks_on_found, ask);
@@ -376,14 +274,6 @@ static char *settle_ask_note(const SettleAsk *ask, const SettleAsks *asks, usec_
         return json_line_dump(object);
 }
 
-/* What has been read is left as it is: the write may fail, and be made again on top of it. */
-static Meetings *settle_meeting_copy(const SettleMeeting *meeting) {
-        g_autofree char *text = meetings_encode(meeting->read);
-        Meetings *copy = NULL;
-
-        return meetings_decode(text, strlen(text), &copy) == 0 ? copy : meetings_new();
-}
-
 /* Return: how large one of them may be. */
 static size_t settle_asks_meeting_max(const SettleAsks *asks) {
         size_t meetings = 0;
@@ -394,36 +284,10 @@ static size_t settle_asks_meeting_max(const SettleAsks *asks) {
 }
 
 /* Return: whether all have come with it. */
-static bool settle_asks_meet(const SettleAsks *asks, const SettleMeeting *meeting, Meetings *next,
-                             int64_t tick) {
-        Meeting *gone = NULL;
-        bool met = meetings_come(next, (const char *const *)meeting->parents, tick, asks->name,
-                                 asks->record->run, &gone);
-
-        if (gone)
-                g_ptr_array_add(meeting->gone, gone);
-        while ((gone = meetings_give_up(next, settle_asks_meeting_max(asks))))
-                g_ptr_array_add(meeting->gone, gone);
-        return met;
-}
-
-/* Return: whether all have come with it. */
 static bool settle_asks_add_part(SettleAsks *asks, SettleAsk *ask, GArray *ops, bool first) {
-        SettleMeeting *meeting = ask->meeting;
-        _cleanup_(meetings_freep) Meetings *next = settle_meeting_copy(meeting);
-        const char *const *parents = (const char *const *)meeting->parents;
-        int64_t tick = settle_asks_tick(asks->record);
-        bool met = settle_asks_meet(asks, meeting, next, tick);
-
-        if (!met)
-                meeting->missing = meetings_missing(next, parents, tick);
-        meeting->data = meetings_encode(next);
         if (first && asks->no_meetings)
                 zk_ops_add(ops, ZK_OP_CREATE, asks->meetings_path, "", 0);
-        meeting->op = ops->len;
-        zk_ops_add(ops, meeting->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, meeting->path,
-                   meeting->data, meeting->version < 0 ? 0 : meeting->version);
-        return met;
+        return settle_meeting_add(ask->meeting, ops, settle_asks_meeting_max(asks));
 }
 
 void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
@@ -459,40 +323,10 @@ bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
         for (guint i = 0; i < asks->asks->len; i++) {
                 const SettleMeeting *meeting = ((const SettleAsk *)asks->asks->pdata[i])->meeting;
 
-                if (meeting && meeting->data && meeting->op < reply->n_results &&
-                    reply->code == reply->results[meeting->op].code &&
-                    (reply->code == ZK_BAD_VERSION || reply->code == ZK_NODE_EXISTS))
+                if (meeting && settle_meeting_was_outrun(meeting, reply))
                         return true;
         }
         return false;
-}
-
-static void settle_asks_tell_gone(const SettleAsk *ask, const Meeting *gone) {
-        g_autofree char *missing =
-            meeting_missing(gone, (const char *const *)ask->meeting->parents);
-        const LogAbout about = {
-            .message_id = MESSAGE_MEETING_GIVEN_UP, .job = ask->job, .tick = gone->tick};
-
-        log_warning(&about,
-                    "is not run for the tick %" G_GINT64_FORMAT
-                    ": %s had not come, and as many newer ticks wait as are kept",
-                    gone->tick, missing);
-}
-
-static void settle_asks_tell_part(const SettleAsks *asks, const SettleAsk *ask) {
-        const SettleMeeting *meeting = ask->meeting;
-        const LogAbout about = {.job = ask->job, .tick = settle_asks_tick(asks->record)};
-        bool waits = meeting->missing;
-
-        for (guint i = 0; i < meeting->gone->len; i++) {
-                const Meeting *gone = meeting->gone->pdata[i];
-
-                waits &= gone->tick != about.tick;
-                settle_asks_tell_gone(ask, gone);
-        }
-        if (waits)
-                log_info(&about, "run %s of %s has come for this tick; it waits for %s",
-                         asks->record->run, asks->record->job, meeting->missing);
 }
 
 void settle_asks_tell(const SettleAsks *asks) {
@@ -501,7 +335,7 @@ void settle_asks_tell(const SettleAsks *asks) {
                 const LogAbout about = {.job = ask->job, .run = ask->run};
 
                 if (ask->meeting)
-                        settle_asks_tell_part(asks, ask);
+                        settle_meeting_tell(ask->meeting);
                 if (ask->data)
                         log_info(&about, "run %s of %s has asked for it (%s)", asks->record->run,
                                  asks->record->job, follow_why_to_string(ask->link.why));
