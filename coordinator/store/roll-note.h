@@ -27,3 +27,6 @@ void roll_note_read(RollNote *note, Flight *flight);
 void roll_note_add(RollNote *note, GArray *ops, const FollowState *after);
 /* Return: whether the transaction was refused since others of the roll were quicker. */
 bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply);
+/* Return: whether it was since the server does not let us write there: then nothing of it is from
+ * now on, which is told. The same where it cannot be read. */
+bool roll_note_gives_up(RollNote *note, const ZkReply *reply);

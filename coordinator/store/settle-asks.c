@@ -317,6 +317,18 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
         }
 }
 
+bool settle_asks_gives_up(SettleAsks *asks, const ZkReply *reply) {
+        if (asks->roll && roll_note_gives_up(asks->roll, reply))
+                return true;
+        for (guint i = 0; i < asks->asks->len; i++) {
+                const SettleAsk *ask = asks->asks->pdata[i];
+
+                if (ask->meeting && settle_meeting_gives_up(ask->meeting, reply))
+                        return true;
+        }
+        return false;
+}
+
 bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
         if (asks->roll && roll_note_was_outrun(asks->roll, reply))
                 return true;

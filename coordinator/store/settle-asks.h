@@ -41,5 +41,10 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
 /* Return: whether they were refused since somebody else has come, or has ended in the same roll,
  * meanwhile, whom one sees who reads again. */
 bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply);
+/* Return: whether they were refused since the server does not let us write where jobs are waited
+ * for together, or what is known of the roll: then that is left out from now on, so that no node
+ * that somebody closed keeps a run from being settled. It is told, and so it is where it cannot be
+ * read. */
+bool settle_asks_gives_up(SettleAsks *asks, const ZkReply *reply);
 /* They are written. */
 void settle_asks_tell(const SettleAsks *asks);

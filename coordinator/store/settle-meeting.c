@@ -22,6 +22,7 @@ struct SettleMeeting {
         guint op;        /* by which, in the transaction */
         char *missing;   /* who has not come then */
         GPtrArray *gone; /* Meeting: what is given up by it */
+        bool refused;    /* the server does not let us read it, or change it */
 };
 
 static void settle_meeting_free_gone(void *data) {
@@ -65,10 +66,26 @@ SettleMeeting *settle_meeting_free(SettleMeeting *meeting) {
 
 /* ---- who has come ---- */
 
+/* The end of the run is recorded all the same. */
+static void settle_meeting_refused(SettleMeeting *meeting, const char *path, ZkCode code) {
+        const SettleComer *comer = &meeting->comer;
+        const LogAbout about = {
+            .message_id = MESSAGE_REFUSED, .job = meeting->names->job, .tick = comer->tick};
+
+        if (!meeting->refused)
+                log_error(&about, "%s: %s: that run %s of %s has come for this tick is not noted",
+                          path, zk_code_to_string(code), comer->run, comer->job);
+        meeting->refused = true;
+}
+
 /* What nobody of us wrote is as if nobody had come, and is written over. */
 static void settle_meeting_take(SettleMeeting *meeting, const char *path, const ZkReply *reply) {
         const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = meeting->names->job};
 
+        if (zk_code_is_refusal(reply->code)) {
+                settle_meeting_refused(meeting, path, reply->code);
+                return;
+        }
         meetings_free(meeting->read);
         meeting->read = NULL;
         if (reply->code == ZK_OK &&
@@ -96,9 +113,11 @@ static void settle_meeting_on_read(const ZkReply *reply, void *userdata) {
 }
 
 void settle_meeting_read(SettleMeeting *meeting, Flight *flight) {
+        if (meeting->refused)
+                return;
         if (meeting->was_path)
-                flight_get(flight, meeting->was_path, settle_meeting_on_was, meeting);
-        flight_get(flight, meeting->path, settle_meeting_on_read, meeting);
+                flight_try_get(flight, meeting->was_path, settle_meeting_on_was, meeting);
+        flight_try_get(flight, meeting->path, settle_meeting_on_read, meeting);
 }
 
 /* ---- that one more has ---- */
@@ -127,9 +146,13 @@ static bool settle_meeting_come(SettleMeeting *meeting, Meetings *next, size_t s
 }
 
 bool settle_meeting_add(SettleMeeting *meeting, GArray *ops, size_t size_max) {
-        _cleanup_(meetings_freep) Meetings *next = settle_meeting_copy(meeting);
-        bool met = settle_meeting_come(meeting, next, size_max);
+        _cleanup_(meetings_freep) Meetings *next = NULL;
+        bool met;
 
+        if (meeting->refused)
+                return false;
+        next = settle_meeting_copy(meeting);
+        met = settle_meeting_come(meeting, next, size_max);
         meeting->data = meetings_encode(next);
         meeting->op = ops->len;
         zk_ops_add(ops, meeting->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, meeting->path,
@@ -137,10 +160,22 @@ bool settle_meeting_add(SettleMeeting *meeting, GArray *ops, size_t size_max) {
         return met;
 }
 
-bool settle_meeting_was_outrun(const SettleMeeting *meeting, const ZkReply *reply) {
+/* Return: whether it was our operation that was refused so. */
+static bool settle_meeting_has_failed(const SettleMeeting *meeting, const ZkReply *reply) {
         return meeting->data && meeting->op < reply->n_results &&
-               reply->code == reply->results[meeting->op].code &&
+               reply->code == reply->results[meeting->op].code;
+}
+
+bool settle_meeting_was_outrun(const SettleMeeting *meeting, const ZkReply *reply) {
+        return settle_meeting_has_failed(meeting, reply) &&
                (reply->code == ZK_BAD_VERSION || reply->code == ZK_NODE_EXISTS);
+}
+
+bool settle_meeting_gives_up(SettleMeeting *meeting, const ZkReply *reply) {
+        if (!settle_meeting_has_failed(meeting, reply) || !zk_code_is_refusal(reply->code))
+                return false;
+        settle_meeting_refused(meeting, meeting->path, reply->code);
+        return true;
 }
 
 /* ---- what is told ---- */

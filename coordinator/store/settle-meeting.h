@@ -35,5 +35,8 @@ void settle_meeting_forget(SettleMeeting *meeting);
 bool settle_meeting_add(SettleMeeting *meeting, GArray *ops, size_t size_max);
 /* Return: whether the transaction was refused since somebody else has come meanwhile. */
 bool settle_meeting_was_outrun(const SettleMeeting *meeting, const ZkReply *reply);
+/* Return: whether it was since the server does not let us write there: then nothing of it is from
+ * now on, which is told. The same where it cannot be read. */
+bool settle_meeting_gives_up(SettleMeeting *meeting, const ZkReply *reply);
 /* It is written: says who is waited for still, and what was given up. */
 void settle_meeting_tell(const SettleMeeting *meeting);

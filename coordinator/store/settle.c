@@ -213,6 +213,8 @@ static void settle_on_written(const ZkReply *reply, void *userdata) {
         default:
                 if (settle_asks_was_outrun(settle->asks, reply))
                         settle_again_soon(settle);
+                else if (settle_asks_gives_up(settle->asks, reply))
+                        settle_read_truth(settle);
                 else if (++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE == 0)
                         settle_again_later(settle);
                 else
