@@ -22,6 +22,8 @@ typedef struct SettleAsk {
         char *run, *request_path, *record_path;
         char *data; /* of the request, as it is written now; NULL: it is not */
         bool there;
+        /* By the name that its job had: who settled before us may have asked so. NULL: none. */
+        char *was_request_path, *was_record_paths[2];
         SettleMeeting *meeting; /* it waits for others, too; NULL: it does not */
 } SettleAsk;
 
@@ -43,6 +45,9 @@ static void settle_ask_free(void *data) {
         g_free(ask->run);
         g_free(ask->request_path);
         g_free(ask->record_path);
+        g_free(ask->was_request_path);
+        g_free(ask->was_record_paths[0]);
+        g_free(ask->was_record_paths[1]);
         g_free(ask->data);
         g_clear_pointer(&ask->meeting, settle_meeting_free);
         g_free(ask);
@@ -75,25 +80,57 @@ static void settle_ask_name(SettleAsk *ask, const char *root, char *run, const c
         ask->record_path = path_run(root, ask->job, run);
 }
 
+/* Return: the tick that the run has, or the first of its chain; 0: that was by hand. */
+static int64_t settle_asks_tick(const RunRecord *record) {
+        return record->tick ? record->tick : record->terms.parent.tick;
+}
+
+/* It was run by either name. */
+static void settle_ask_name_was(SettleAsk *ask, const char *root, const char *was, const char *run,
+                                const char *request) {
+        ask->was_request_path = path_request(root, request);
+        ask->was_record_paths[0] = path_run(root, was, run);
+        ask->was_record_paths[1] = path_run(root, ask->job, run);
+}
+
+/* Return: newly allocated, what of that job is asked for. A run that was taken for a failure, and
+ * was well, is told twice, maybe by one job. */
+static char *settle_asks_what(const char *job, FollowLink link) {
+        return link.why == FOLLOW_ON_RECOVERY
+                   ? g_strconcat(job, ":", follow_why_to_string(link.why), NULL)
+                   : g_strdup(job);
+}
+
+static void settle_asks_offer_was(const SettleAsks *asks, SettleAsk *ask, const char *was) {
+        const RunRecord *record = asks->record;
+        g_autofree char *what = settle_asks_what(was, ask->link),
+                        *id = ask_id(record->job, record->run, what),
+                        *run = run_id_for_ask(record->job, record->run, what);
+
+        settle_ask_name_was(ask, asks->node->config->root, was, run, id);
+}
+
+static void settle_asks_offer_part_was(const SettleAsks *asks, SettleAsk *ask, const char *was) {
+        int64_t tick = settle_asks_tick(asks->record);
+        g_autofree char *id = ask_id_for_all(tick, was), *run = run_id_for_ask_of_all(tick, was);
+
+        settle_ask_name_was(ask, asks->node->config->root, was, run, id);
+}
+
 static void settle_asks_offer(SettleAsks *asks, const JobSpec *job, FollowLink link) {
         const RunRecord *record = asks->record;
         const char *root = asks->node->config->root;
         g_autofree char *id = NULL, *what = NULL;
+        SettleAsk *ask;
 
         if (!follow_may_ask(link, record->state) || settle_asks_has(asks, job->name))
                 return;
-        /* A run that was taken for a failure, and was well, is told twice, maybe by one job. */
-        what = link.why == FOLLOW_ON_RECOVERY
-                   ? g_strconcat(job->name, ":", follow_why_to_string(link.why), NULL)
-                   : g_strdup(job->name);
+        what = settle_asks_what(job->name, link);
         id = ask_id(record->job, record->run, what);
-        settle_ask_name(settle_asks_append(asks, job, link), root,
-                        run_id_for_ask(record->job, record->run, what), id);
-}
-
-/* Return: the tick that the run has, or the first of its chain; 0: that was by hand. */
-static int64_t settle_asks_tick(const RunRecord *record) {
-        return record->tick ? record->tick : record->terms.parent.tick;
+        ask = settle_asks_append(asks, job, link);
+        settle_ask_name(ask, root, run_id_for_ask(record->job, record->run, what), id);
+        if (job->books.was.job)
+                settle_asks_offer_was(asks, ask, job->books.was.job);
 }
 
 /* What is waited for together is so for one tick: who has none meets nobody. */
@@ -111,6 +148,8 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const
         id = ask_id_for_all(tick, job->name);
         ask = settle_asks_append(asks, job, link);
         settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
+        if (job->books.was.job)
+                settle_asks_offer_part_was(asks, ask, job->books.was.job);
         ask->meeting = settle_meeting_new(asks->node, jobset, job, &comer);
 }
 
@@ -220,6 +259,12 @@ bool settle_asks_must_look(const SettleAsks *asks) {
         return must && !asks->looked;
 }
 
+static void settle_ask_find_was(SettleAsk *ask, Flight *flight) {
+        flight_exists(flight, ask->was_request_path, settle_asks_on_found, ask);
+        for (guint i = 0; i < G_N_ELEMENTS(ask->was_record_paths); i++)
+                flight_exists(flight, ask->was_record_paths[i], settle_asks_on_found, ask);
+}
+
 /* Who has come is read before what came of it: whoever takes that out meanwhile has changed the
  * version, and whoever did before has left a request, or a record. */
 void settle_asks_read(SettleAsks *asks, Flight *flight) {
@@ -238,6 +283,8 @@ void settle_asks_read(SettleAsks *asks, Flight *flight) {
                 }
                 flight_exists(flight, ask->request_path, settle_asks_on_found, ask);
                 flight_exists(flight, ask->record_path, settle_asks_on_found, ask);
+                if (ask->was_request_path)
+                        settle_ask_find_was(ask, flight);
         }
 }
 

@@ -12,7 +12,8 @@
  * Who settles goes by its own definitions. The names of the request and of the run that it asks for
  * come from the run that is settled and the job that follows. So what is settled anew, since an
  * answer was lost, or since more is known by now, finds what it asked for before: the request, or
- * the record of the run that came of it. What stands there is not asked for again. */
+ * the record of the run that came of it; also by the name that the job had, by which another machine
+ * may have asked that has its file of before. What stands there is not asked for again. */
 #pragma once
 
 #include "cleanup.h"

@@ -378,6 +378,55 @@ Test(settle_asks, their_directory_is_made_again) {
         cr_expect_eq(server_count(REQUESTS), 1U);
 }
 
+/* ---- by a name of before ---- */
+
+/* Another machine, with the file of before, settled "a" and asked for "b"; here that is "b2". */
+static void ask_by_the_old_name(void) {
+        g_autofree char *path = ask_path("b"), *run = asked_run("b"),
+                        *data = g_strdup_printf(
+                            "{\"job\":\"b\",\"run\":\"%s\",\"why\":\"after\",\"not_after\":"
+                            "%" G_GINT64_FORMAT ",\"within\":60,\"parent\":{\"job\":\"a\","
+                            "\"run\":\"%" G_GINT64_FORMAT "-1\",\"state\":\"succeeded\"}}",
+                            run, tick + 60, tick);
+
+        server_create(path, data, 0);
+        server_fire_parent(path);
+}
+
+/* The ledger of that name is closed: nobody else would run it. */
+Test(settle_asks, what_was_asked_for_by_the_name_that_it_had_is_run_once) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        write_job_named("b2", "    was: b\n    after: a\n    exec: [/bin/echo]\n");
+        start_a("");
+        settled_by_others();
+        run = asked_run("b");
+        path = path_run(ROOT, "b2", run);
+        ask_by_the_old_name();
+        await(has_two_starts, "it is run");
+        cr_expect(has_variable("JOBKEEPER_PARENT_JOB=a"));
+        cr_expect_not_null(server_node(path));
+        service_exit(service_manager.services->pdata[0], 0);
+        service_exit(service_newest(), 0);
+        await(follower_is_over, "all is over");
+        await_quiet();
+        cr_expect_eq(started->len, 2U, "who knows how it ended finds it");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
+Test(settle_asks, what_waits_by_the_name_that_it_had_is_not_asked_for_again) {
+        g_autofree char *path = NULL;
+
+        write_job_named("b2", "    was: b\n    after: a\n    exec: [/bin/echo]\n");
+        start_a("");
+        settled_by_others();
+        path = ask_path("b");
+        server_create(path, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(server_count(REQUESTS), 1U);
+}
+
 /* ---- several together ---- */
 
 #define MEETINGS ROOT "/meetings"
