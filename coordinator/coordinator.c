@@ -273,6 +273,7 @@ static Requests *new_requests(Coordinator *coordinator) {
             .members = coordinator->members,
             .clock = coordinator->clock,
             .gate = coordinator->gate,
+            .jobset = coordinator->jobset,
         };
 
         return requests_new(&parts, &job_table_requests_events, coordinator->jobs);

@@ -18,6 +18,7 @@ typedef struct FlightRequest {
         Flight *flight; /* weak: owns us */
         ZkReplyFunc func;
         void *userdata;
+        bool may_be_refused; /* which is an answer, too */
         ZkCall *call;
 } FlightRequest;
 
@@ -69,7 +70,8 @@ static void flight_on_reply(const ZkReply *reply, void *userdata) {
         Flight *flight = request->flight;
 
         request->call = NULL;
-        if (flight_weight(reply->code) > flight_weight(flight->code))
+        if (flight_weight(reply->code) > flight_weight(flight->code) &&
+            !(request->may_be_refused && zk_code_is_refusal(reply->code)))
                 flight->code = reply->code;
         if (request->func)
                 request->func(reply, request->userdata);
@@ -93,12 +95,21 @@ static void flight_sent(Flight *flight, int r) {
         flight->pending += r >= 0;
 }
 
-void flight_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata) {
-        FlightRequest *request = flight_request_new(flight, func, userdata);
-
+static void flight_send_get(Flight *flight, const char *path, FlightRequest *request) {
         if (flight->zk)
                 flight_sent(flight, zk_get(flight->zk, path, flight_on_reply, request,
                                            &request->call, NULL, NULL, NULL));
+}
+
+void flight_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata) {
+        flight_send_get(flight, path, flight_request_new(flight, func, userdata));
+}
+
+void flight_try_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata) {
+        FlightRequest *request = flight_request_new(flight, func, userdata);
+
+        request->may_be_refused = true;
+        flight_send_get(flight, path, request);
 }
 
 void flight_exists(Flight *flight, const char *path, ZkReplyFunc func, void *userdata) {

@@ -23,6 +23,9 @@ DEFINE_CLEANUP(Flight, flight_free);
 void flight_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
 void flight_exists(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
 void flight_get_children(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
+/* As flight_get(), of what the rest is worth something without: that the server does not let us
+ * read it is an answer, too. */
+void flight_try_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
 /* As flight_get(), with a watch on the data (see zk_get()). */
 void flight_watch(Flight *flight, const char *path, ZkReplyFunc func, void *userdata,
                   ZkWatchFunc watch_func, ZkWatch **ret_watch);

@@ -384,14 +384,25 @@ static void bid_on_turn(Bid *bid) {
                 bid->func(BID_LOST, bid->userdata);
 }
 
+static void bid_look_refused(Bid *bid, ZkCode code) {
+        g_autofree char *path = path_roll(bid->parts.node->config->root, bid->spec->name);
+
+        g_free(bid->fault);
+        bid->fault = g_strdup_printf("%s: %s", path, zk_code_to_string(code));
+}
+
 static void bid_on_look(ZkCode code, void *userdata) {
         Bid *bid = userdata;
 
         g_clear_pointer(&bid->turn, g_free);
-        if (code == ZK_OK)
+        if (code == ZK_OK) {
                 bid_on_turn(bid);
-        else
+        } else if (zk_code_is_refusal(code)) {
+                bid_look_refused(bid, code);
+                bid->func(BID_REFUSED, bid->userdata);
+        } else {
                 bid->func(BID_LOST, bid->userdata);
+        }
 }
 
 static int bid_look(Bid *bid) {

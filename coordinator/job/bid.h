@@ -24,7 +24,7 @@ typedef enum BidEvent {
         BID_WON,     /* it runs, with the locks, and the ledger is known as it now is */
         BID_TAKEN,   /* a record of this run stands there already */
         BID_STALE,   /* something is not what we thought: decide again */
-        BID_REFUSED, /* the server does not let us claim: bid_fault() */
+        BID_REFUSED, /* the server does not let us claim, or see whose turn it is: bid_fault() */
         BID_OVER,    /* nobody can tell whether it was done */
 } BidEvent;
 

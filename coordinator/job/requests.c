@@ -227,13 +227,29 @@ static bool pending_is_for_others(const Pending *pending) {
                !g_str_equal(pending->node, pending->requests->parts.node->config->node_name);
 }
 
-/* What is for us alone waits for nobody. */
-static uint32_t pending_rank(const Pending *pending) {
-        const Requests *requests = pending->requests;
-        uint32_t rank = pending_is_for_others(pending)
-                            ? PLACEMENT_NONE
-                            : requests->events->rank(pending->job, requests->userdata);
+/* A machine with the file of before has asked by the name of before, whose ledger is closed: nobody
+ * else would run it. Whoever claims it by either name takes the request out, so it is run once. */
+static void pending_take_name(Pending *pending) {
+        const JobSet *jobset = pending->requests->parts.jobset;
+        const JobSpec *now = NULL;
 
+        if (ask_id_is_valid(pending->id) && !pending->taken && !jobset_find(jobset, pending->job))
+                now = jobset_find_was(jobset, pending->job);
+        if (!now)
+                return;
+        g_free(pending->job);
+        pending->job = g_strdup(now->name);
+}
+
+/* What is for us alone waits for nobody. */
+static uint32_t pending_rank(Pending *pending) {
+        const Requests *requests = pending->requests;
+        uint32_t rank;
+
+        pending_take_name(pending);
+        rank = pending_is_for_others(pending)
+                   ? PLACEMENT_NONE
+                   : requests->events->rank(pending->job, requests->userdata);
         return pending->node && rank != PLACEMENT_NONE ? 0 : rank;
 }
 

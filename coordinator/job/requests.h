@@ -2,12 +2,15 @@
  * the claim deletes it in the same transaction. It is called as its run is; or, where one node
  * alone is to claim it, by a name of its own, and says which run: a version that does not know of
  * that leaves it alone. So is what the end of another run asks for (store/settle-asks.h), which
- * also says whose end that was, and how long it may wait. And wishes that a run be stopped, of
- * other names, which the node that runs it heeds at once and deletes when the run is settled. */
+ * also says whose end that was, and how long it may wait; where that was asked for a job by a name
+ * that it had, on a machine with its old file, it is for the job as it is called now. And wishes
+ * that a run be stopped, of other names, which the node that runs it heeds at once and deletes when
+ * the run is settled. */
 #pragma once
 
 #include "clock-watch.h"
 #include "gate.h"
+#include "jobset.h"
 #include "manual-runs.h"
 #include "members.h"
 #include "request-note.h"
@@ -20,6 +23,7 @@ typedef struct RequestsParts {
         Members *members;
         ClockWatch *clock;
         const Gate *gate;
+        const JobSet *jobset; /* which names jobs had */
 } RequestsParts;
 
 typedef struct RequestsEvents {

@@ -4,19 +4,23 @@
 #include <string.h>
 
 #include "flight.h"
+#include "log.h"
+#include "message-id.h"
 #include "name.h"
 #include "paths.h"
 #include "roll.h"
 #include "zk-ops.h"
 
 struct RollNote {
-        char *path, *node, *run, *boot;
+        char *path, *job, *node, *run, *boot;
         int64_t tick;
         bool waits;  /* for the machine, after the run */
         bool late;   /* it was waited for before the run was settled */
         Rolls *read; /* NULL: it is not there, or could not be read */
         int32_t version;
-        char *data; /* as it is written now; NULL: it is not */
+        char *data;   /* as it is written now; NULL: it is not */
+        guint op;     /* by which, in the transaction */
+        bool refused; /* the server does not let us read it, or change it */
 };
 
 RollNote *roll_note_free(RollNote *note) {
@@ -24,6 +28,7 @@ RollNote *roll_note_free(RollNote *note) {
                 return NULL;
         rolls_free(note->read);
         g_free(note->path);
+        g_free(note->job);
         g_free(note->node);
         g_free(note->run);
         g_free(note->boot);
@@ -48,6 +53,7 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
                 return NULL;
         note = g_new0(RollNote, 1);
         note->path = path_roll(node->config->root, record->job);
+        note->job = g_strdup(record->job);
         note->node = g_strdup(name);
         note->run = g_strdup(record->run);
         note->boot = g_strdup(record->boot);
@@ -58,6 +64,16 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
         return note;
 }
 
+/* The end of a run is recorded all the same. */
+static void roll_note_refused(RollNote *note, ZkCode code) {
+        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = note->job, .run = note->run};
+
+        note->refused = true;
+        note->read = rolls_free(note->read);
+        log_error(&about, "%s: %s: how run %s ended is not noted for the others of its roll",
+                  note->path, zk_code_to_string(code), note->run);
+}
+
 static void roll_note_on_rolls(const ZkReply *reply, void *userdata) {
         RollNote *note = userdata;
 
@@ -65,10 +81,28 @@ static void roll_note_on_rolls(const ZkReply *reply, void *userdata) {
         note->version = reply->stat.version;
         if (reply->code == ZK_OK && rolls_decode(reply->data, reply->data_size, &note->read) < 0)
                 note->read = rolls_new(); /* what nobody of us wrote is as if nothing were known */
+        if (zk_code_is_refusal(reply->code))
+                roll_note_refused(note, reply->code);
 }
 
 void roll_note_read(RollNote *note, Flight *flight) {
-        flight_get(flight, note->path, roll_note_on_rolls, note);
+        if (!note->refused)
+                flight_try_get(flight, note->path, roll_note_on_rolls, note);
+}
+
+/* Return: whether no job takes as many failures of the tick as are known: one more tells nobody
+ * anything, and where very many fail at the same moment each would only be in the way of the rest.
+ */
+static bool roll_note_is_known_to_fail(const RollNote *note) {
+        unsigned failures = 0;
+
+        for (guint i = 0; i < note->read->runs->len; i++) {
+                const RollRun *run = note->read->runs->pdata[i];
+
+                failures += run->tick == note->tick && roll_is_failure(run->state) &&
+                            !g_str_equal(run->node, note->node);
+        }
+        return failures >= JOB_FAILURES_MAX;
 }
 
 /* Return: what is known of the return of its machine, borrowed. What is only known better by now
@@ -97,6 +131,7 @@ void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const
         g_clear_pointer(&note->data, g_free);
         if (!next)
                 return;
+        failed = failed && !roll_note_is_known_to_fail(note);
         run.back = roll_note_return(note, before, after, now);
         news = failed || run.back.since || run.back.late
                    ? rolls_put(next, &run)
@@ -104,5 +139,23 @@ void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const
         if (!news)
                 return;
         note->data = rolls_encode(next);
+        note->op = ops->len;
         zk_ops_add(ops, ZK_OP_SET, note->path, note->data, note->version);
+}
+
+/* Return: whether it was our operation that was refused so. */
+static bool roll_note_has_failed(const RollNote *note, const ZkReply *reply) {
+        return note->data && note->op < reply->n_results &&
+               reply->results[note->op].code == reply->code;
+}
+
+bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply) {
+        return reply->code == ZK_BAD_VERSION && roll_note_has_failed(note, reply);
+}
+
+bool roll_note_gives_up(RollNote *note, const ZkReply *reply) {
+        if (!zk_code_is_refusal(reply->code) || !roll_note_has_failed(note, reply))
+                return false;
+        roll_note_refused(note, reply->code);
+        return true;
 }

@@ -11,6 +11,7 @@
 #include "job.h"
 #include "node.h"
 #include "run-record.h"
+#include "zk.h"
 
 typedef struct Flight Flight;
 typedef struct RollNote RollNote;
@@ -29,3 +30,8 @@ void roll_note_read(RollNote *note, Flight *flight);
  * deleted, or nobody of us claimed by it. */
 void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const FollowState *after,
                    usec_t now);
+/* Return: whether the transaction was refused since others of the roll were quicker. */
+bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply);
+/* Return: whether it was since the server does not let us write there: then nothing of it is from
+ * now on, which is told. The same where it cannot be read. */
+bool roll_note_gives_up(RollNote *note, const ZkReply *reply);

@@ -1,35 +1,18 @@
 /* See settle-asks.h. */
 #include "settle-asks.h"
 
-#include <string.h>
-
 #include "flight.h"
 #include "json-line.h"
 #include "log.h"
-#include "meetings.h"
-#include "message-id.h"
 #include "paths.h"
 #include "roll-note.h"
+#include "settle-meeting.h"
 #include "statement.h"
 #include "zk-ops.h"
 
 /* All of them go into one transaction, with what else it writes: a server takes no request of more
  * than 1 MB, and drops the connection of whoever sends one. */
 #define MEETINGS_SIZE_MAX ((size_t)512 * 1024)
-
-/* Where it stands which of those that are waited for together have come. */
-typedef struct SettleMeeting {
-        char **parents;
-        char **were; /* the name that each of them had; "": none */
-        char *path;
-        char *was_path;  /* of the name that the job had; NULL: it had none */
-        Meetings *read;  /* as it stood there, or empty */
-        int32_t version; /* -1: it did not */
-        char *data;      /* as it is written now; NULL: it is not */
-        guint op;        /* by which, in the transaction */
-        char *missing;   /* who has not come then */
-        GPtrArray *gone; /* Meeting: what is given up by it */
-} SettleMeeting;
 
 /* One run that may be asked for. */
 typedef struct SettleAsk {
@@ -39,6 +22,8 @@ typedef struct SettleAsk {
         char *run, *request_path, *record_path;
         char *data; /* of the request, as it is written now; NULL: it is not */
         bool there;
+        /* By the name that its job had: who settled before us may have asked so. NULL: none. */
+        char *was_request_path, *was_record_paths[2];
         SettleMeeting *meeting; /* it waits for others, too; NULL: it does not */
 } SettleAsk;
 
@@ -53,36 +38,6 @@ struct SettleAsks {
         bool looked;                   /* it was read what stands there */
 };
 
-static void settle_meeting_forget(SettleMeeting *meeting) {
-        g_clear_pointer(&meeting->data, g_free);
-        g_clear_pointer(&meeting->missing, g_free);
-        g_ptr_array_set_size(meeting->gone, 0);
-}
-
-static void settle_meeting_free_gone(void *data) {
-        meeting_free(data);
-}
-
-static SettleMeeting *settle_meeting_new(void) {
-        SettleMeeting *meeting = g_new0(SettleMeeting, 1);
-
-        meeting->read = meetings_new();
-        meeting->version = -1;
-        meeting->gone = g_ptr_array_new_with_free_func(settle_meeting_free_gone);
-        return meeting;
-}
-
-static void settle_meeting_free(SettleMeeting *meeting) {
-        settle_meeting_forget(meeting);
-        g_ptr_array_unref(meeting->gone);
-        g_strfreev(meeting->parents);
-        g_strfreev(meeting->were);
-        g_free(meeting->path);
-        g_free(meeting->was_path);
-        meetings_free(meeting->read);
-        g_free(meeting);
-}
-
 static void settle_ask_free(void *data) {
         SettleAsk *ask = data;
 
@@ -90,6 +45,9 @@ static void settle_ask_free(void *data) {
         g_free(ask->run);
         g_free(ask->request_path);
         g_free(ask->record_path);
+        g_free(ask->was_request_path);
+        g_free(ask->was_record_paths[0]);
+        g_free(ask->was_record_paths[1]);
         g_free(ask->data);
         g_clear_pointer(&ask->meeting, settle_meeting_free);
         g_free(ask);
@@ -122,39 +80,57 @@ static void settle_ask_name(SettleAsk *ask, const char *root, char *run, const c
         ask->record_path = path_run(root, ask->job, run);
 }
 
-static void settle_asks_offer(SettleAsks *asks, const JobSpec *job, FollowLink link) {
-        const RunRecord *record = asks->record;
-        const char *root = asks->node->config->root;
-        g_autofree char *id = NULL, *what = NULL;
-
-        if (!follow_may_ask(link, record->state) || settle_asks_has(asks, job->name))
-                return;
-        /* A run that was taken for a failure, and was well, is told twice, maybe by one job. */
-        what = link.why == FOLLOW_ON_RECOVERY
-                   ? g_strconcat(job->name, ":", follow_why_to_string(link.why), NULL)
-                   : g_strdup(job->name);
-        id = ask_id(record->job, record->run, what);
-        settle_ask_name(settle_asks_append(asks, job, link), root,
-                        run_id_for_ask(record->job, record->run, what), id);
-}
-
 /* Return: the tick that the run has, or the first of its chain; 0: that was by hand. */
 static int64_t settle_asks_tick(const RunRecord *record) {
         return record->tick ? record->tick : record->terms.parent.tick;
 }
 
-/* Return: newly allocated, the names that these jobs had; "" where one had none. */
-static char **settle_asks_were(const JobSet *jobset, char *const *jobs) {
-        GPtrArray *were = g_ptr_array_new();
+/* It was run by either name. */
+static void settle_ask_name_was(SettleAsk *ask, const char *root, const char *was, const char *run,
+                                const char *request) {
+        ask->was_request_path = path_request(root, request);
+        ask->was_record_paths[0] = path_run(root, was, run);
+        ask->was_record_paths[1] = path_run(root, ask->job, run);
+}
 
-        for (; *jobs; jobs++) {
-                const JobSpec *job = jobset_find(jobset, *jobs);
-                const char *was = job ? job->books.was.job : NULL;
+/* Return: newly allocated, what of that job is asked for. A run that was taken for a failure, and
+ * was well, is told twice, maybe by one job. */
+static char *settle_asks_what(const char *job, FollowLink link) {
+        return link.why == FOLLOW_ON_RECOVERY
+                   ? g_strconcat(job, ":", follow_why_to_string(link.why), NULL)
+                   : g_strdup(job);
+}
 
-                g_ptr_array_add(were, g_strdup(was ? was : ""));
-        }
-        g_ptr_array_add(were, NULL);
-        return (char **)g_ptr_array_free(were, FALSE);
+static void settle_asks_offer_was(const SettleAsks *asks, SettleAsk *ask, const char *was) {
+        const RunRecord *record = asks->record;
+        g_autofree char *what = settle_asks_what(was, ask->link),
+                        *id = ask_id(record->job, record->run, what),
+                        *run = run_id_for_ask(record->job, record->run, what);
+
+        settle_ask_name_was(ask, asks->node->config->root, was, run, id);
+}
+
+static void settle_asks_offer_part_was(const SettleAsks *asks, SettleAsk *ask, const char *was) {
+        int64_t tick = settle_asks_tick(asks->record);
+        g_autofree char *id = ask_id_for_all(tick, was), *run = run_id_for_ask_of_all(tick, was);
+
+        settle_ask_name_was(ask, asks->node->config->root, was, run, id);
+}
+
+static void settle_asks_offer(SettleAsks *asks, const JobSpec *job, FollowLink link) {
+        const RunRecord *record = asks->record;
+        const char *root = asks->node->config->root;
+        g_autofree char *id = NULL, *what = NULL;
+        SettleAsk *ask;
+
+        if (!follow_may_ask(link, record->state) || settle_asks_has(asks, job->name))
+                return;
+        what = settle_asks_what(job->name, link);
+        id = ask_id(record->job, record->run, what);
+        ask = settle_asks_append(asks, job, link);
+        settle_ask_name(ask, root, run_id_for_ask(record->job, record->run, what), id);
+        if (job->books.was.job)
+                settle_asks_offer_was(asks, ask, job->books.was.job);
 }
 
 /* What is waited for together is so for one tick: who has none meets nobody. */
@@ -163,7 +139,8 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const
         const char *root = asks->node->config->root;
         int64_t tick = settle_asks_tick(asks->record);
         g_autofree char *id = NULL;
-        SettleMeeting *meeting;
+        const SettleComer comer = {
+            .name = asks->name, .job = asks->record->job, .run = asks->record->run, .tick = tick};
         SettleAsk *ask;
 
         if (!follow_may_ask(link, asks->record->state) || !tick)
@@ -171,12 +148,9 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const
         id = ask_id_for_all(tick, job->name);
         ask = settle_asks_append(asks, job, link);
         settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
-        meeting = ask->meeting = settle_meeting_new();
-        meeting->parents = job_links_parents(&job->books.links);
-        meeting->were = settle_asks_were(jobset, meeting->parents);
-        meeting->path = path_meeting(root, job->name);
         if (job->books.was.job)
-                meeting->was_path = path_meeting(root, job->books.was.job);
+                settle_asks_offer_part_was(asks, ask, job->books.was.job);
+        ask->meeting = settle_meeting_new(asks->node, jobset, job, &comer);
 }
 
 static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const char *job,
@@ -273,40 +247,6 @@ static void settle_asks_on_meetings(const ZkReply *reply, void *userdata) {
         ((SettleAsks *)userdata)->no_meetings = reply->code == ZK_NO_NODE;
 }
 
-/* What nobody of us wrote is as if nobody had come, and is written over. */
-static void settle_ask_take_meetings(const SettleAsk *ask, const char *path, const ZkReply *reply) {
-        SettleMeeting *meeting = ask->meeting;
-        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = ask->job};
-
-        meetings_free(meeting->read);
-        meeting->read = NULL;
-        if (reply->code == ZK_OK &&
-            meetings_decode(reply->data, reply->data_size, &meeting->read) < 0)
-                log_warning(&about, "%s: does not say who has come; it is written anew", path);
-        if (!meeting->read)
-                meeting->read = meetings_new();
-        for (guint i = 0; meeting->parents[i]; i++)
-                if (*meeting->were[i])
-                        meetings_rename(meeting->read, meeting->were[i], meeting->parents[i]);
-}
-
-static void settle_asks_on_meeting_of_was(const ZkReply *reply, void *userdata) {
-        SettleAsk *ask = userdata;
-
-        settle_ask_take_meetings(ask, ask->meeting->was_path, reply);
-}
-
-/* A job that has another name goes on with who had come for the old one, until somebody has come
- * for the new one. */
-static void settle_asks_on_meeting(const ZkReply *reply, void *userdata) {
-        SettleAsk *ask = userdata;
-        SettleMeeting *meeting = ask->meeting;
-
-        meeting->version = reply->code == ZK_OK ? reply->stat.version : -1;
-        if (reply->code != ZK_NO_NODE || !meeting->was_path)
-                settle_ask_take_meetings(ask, meeting->path, reply);
-}
-
 bool settle_asks_was_read(const SettleAsks *asks) {
         return asks->looked;
 }
@@ -317,6 +257,12 @@ bool settle_asks_must_look(const SettleAsks *asks) {
         for (guint i = 0; i < asks->asks->len; i++)
                 must |= ((const SettleAsk *)asks->asks->pdata[i])->meeting != NULL;
         return must && !asks->looked;
+}
+
+static void settle_ask_find_was(SettleAsk *ask, Flight *flight) {
+        flight_exists(flight, ask->was_request_path, settle_asks_on_found, ask);
+        for (guint i = 0; i < G_N_ELEMENTS(ask->was_record_paths); i++)
+                flight_exists(flight, ask->was_record_paths[i], settle_asks_on_found, ask);
 }
 
 /* Who has come is read before what came of it: whoever takes that out meanwhile has changed the
@@ -333,13 +279,12 @@ void settle_asks_read(SettleAsks *asks, Flight *flight) {
                 ask->there = false;
                 if (ask->meeting) {
                         flight_exists(flight, asks->meetings_path, settle_asks_on_meetings, asks);
-                        if (ask->meeting->was_path)
-                                flight_get(flight, ask->meeting->was_path,
-                                           settle_asks_on_meeting_of_was, ask);
-                        flight_get(flight, ask->meeting->path, settle_asks_on_meeting, ask);
+                        settle_meeting_read(ask->meeting, flight);
                 }
                 flight_exists(flight, ask->request_path, settle_asks_on_found, ask);
                 flight_exists(flight, ask->record_path, settle_asks_on_found, ask);
+                if (ask->was_request_path)
+                        settle_ask_find_was(ask, flight);
         }
 }
 
@@ -376,14 +321,6 @@ static char *settle_ask_note(const SettleAsk *ask, const SettleAsks *asks, usec_
         return json_line_dump(object);
 }
 
-/* What has been read is left as it is: the write may fail, and be made again on top of it. */
-static Meetings *settle_meeting_copy(const SettleMeeting *meeting) {
-        g_autofree char *text = meetings_encode(meeting->read);
-        Meetings *copy = NULL;
-
-        return meetings_decode(text, strlen(text), &copy) == 0 ? copy : meetings_new();
-}
-
 /* Return: how large one of them may be. */
 static size_t settle_asks_meeting_max(const SettleAsks *asks) {
         size_t meetings = 0;
@@ -394,36 +331,10 @@ static size_t settle_asks_meeting_max(const SettleAsks *asks) {
 }
 
 /* Return: whether all have come with it. */
-static bool settle_asks_meet(const SettleAsks *asks, const SettleMeeting *meeting, Meetings *next,
-                             int64_t tick) {
-        Meeting *gone = NULL;
-        bool met = meetings_come(next, (const char *const *)meeting->parents, tick, asks->name,
-                                 asks->record->run, &gone);
-
-        if (gone)
-                g_ptr_array_add(meeting->gone, gone);
-        while ((gone = meetings_give_up(next, settle_asks_meeting_max(asks))))
-                g_ptr_array_add(meeting->gone, gone);
-        return met;
-}
-
-/* Return: whether all have come with it. */
 static bool settle_asks_add_part(SettleAsks *asks, SettleAsk *ask, GArray *ops, bool first) {
-        SettleMeeting *meeting = ask->meeting;
-        _cleanup_(meetings_freep) Meetings *next = settle_meeting_copy(meeting);
-        const char *const *parents = (const char *const *)meeting->parents;
-        int64_t tick = settle_asks_tick(asks->record);
-        bool met = settle_asks_meet(asks, meeting, next, tick);
-
-        if (!met)
-                meeting->missing = meetings_missing(next, parents, tick);
-        meeting->data = meetings_encode(next);
         if (first && asks->no_meetings)
                 zk_ops_add(ops, ZK_OP_CREATE, asks->meetings_path, "", 0);
-        meeting->op = ops->len;
-        zk_ops_add(ops, meeting->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, meeting->path,
-                   meeting->data, meeting->version < 0 ? 0 : meeting->version);
-        return met;
+        return settle_meeting_add(ask->meeting, ops, settle_asks_meeting_max(asks));
 }
 
 void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
@@ -453,44 +364,28 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
         }
 }
 
-bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
+bool settle_asks_gives_up(SettleAsks *asks, const ZkReply *reply) {
+        if (asks->roll && roll_note_gives_up(asks->roll, reply))
+                return true;
         for (guint i = 0; i < asks->asks->len; i++) {
-                const SettleMeeting *meeting = ((const SettleAsk *)asks->asks->pdata[i])->meeting;
+                const SettleAsk *ask = asks->asks->pdata[i];
 
-                if (meeting && meeting->data && meeting->op < reply->n_results &&
-                    reply->code == reply->results[meeting->op].code &&
-                    (reply->code == ZK_BAD_VERSION || reply->code == ZK_NODE_EXISTS))
+                if (ask->meeting && settle_meeting_gives_up(ask->meeting, reply))
                         return true;
         }
         return false;
 }
 
-static void settle_asks_tell_gone(const SettleAsk *ask, const Meeting *gone) {
-        g_autofree char *missing =
-            meeting_missing(gone, (const char *const *)ask->meeting->parents);
-        const LogAbout about = {
-            .message_id = MESSAGE_MEETING_GIVEN_UP, .job = ask->job, .tick = gone->tick};
+bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
+        if (asks->roll && roll_note_was_outrun(asks->roll, reply))
+                return true;
+        for (guint i = 0; i < asks->asks->len; i++) {
+                const SettleMeeting *meeting = ((const SettleAsk *)asks->asks->pdata[i])->meeting;
 
-        log_warning(&about,
-                    "is not run for the tick %" G_GINT64_FORMAT
-                    ": %s had not come, and as many newer ticks wait as are kept",
-                    gone->tick, missing);
-}
-
-static void settle_asks_tell_part(const SettleAsks *asks, const SettleAsk *ask) {
-        const SettleMeeting *meeting = ask->meeting;
-        const LogAbout about = {.job = ask->job, .tick = settle_asks_tick(asks->record)};
-        bool waits = meeting->missing;
-
-        for (guint i = 0; i < meeting->gone->len; i++) {
-                const Meeting *gone = meeting->gone->pdata[i];
-
-                waits &= gone->tick != about.tick;
-                settle_asks_tell_gone(ask, gone);
+                if (meeting && settle_meeting_was_outrun(meeting, reply))
+                        return true;
         }
-        if (waits)
-                log_info(&about, "run %s of %s has come for this tick; it waits for %s",
-                         asks->record->run, asks->record->job, meeting->missing);
+        return false;
 }
 
 void settle_asks_tell(const SettleAsks *asks) {
@@ -499,7 +394,7 @@ void settle_asks_tell(const SettleAsks *asks) {
                 const LogAbout about = {.job = ask->job, .run = ask->run};
 
                 if (ask->meeting)
-                        settle_asks_tell_part(asks, ask);
+                        settle_meeting_tell(ask->meeting);
                 if (ask->data)
                         log_info(&about, "run %s of %s has asked for it (%s)", asks->record->run,
                                  asks->record->job, follow_why_to_string(ask->link.why));

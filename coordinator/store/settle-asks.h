@@ -12,7 +12,8 @@
  * Who settles goes by its own definitions. The names of the request and of the run that it asks for
  * come from the run that is settled and the job that follows. So what is settled anew, since an
  * answer was lost, or since more is known by now, finds what it asked for before: the request, or
- * the record of the run that came of it. What stands there is not asked for again. */
+ * the record of the run that came of it; also by the name that the job had, by which another
+ * machine may have asked that has its file of before. What stands there is not asked for again. */
 #pragma once
 
 #include "cleanup.h"
@@ -38,8 +39,13 @@ void settle_asks_read(SettleAsks *asks, Flight *flight);
  * one state to the other; `now` is the server's time. What is borrowed lives as long as `asks`. */
 void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
                      const FollowState *after, usec_t now);
-/* Return: whether they were refused since somebody else has come meanwhile, whom one sees who reads
- * again. */
+/* Return: whether they were refused since somebody else has come, or has ended in the same roll,
+ * meanwhile, whom one sees who reads again. */
 bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply);
+/* Return: whether they were refused since the server does not let us write where jobs are waited
+ * for together, or what is known of the roll: then that is left out from now on, so that no node
+ * that somebody closed keeps a run from being settled. It is told, and so it is where it cannot be
+ * read. */
+bool settle_asks_gives_up(SettleAsks *asks, const ZkReply *reply);
 /* They are written. */
 void settle_asks_tell(const SettleAsks *asks);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "backoff.h"
+#include "chance.h"
 #include "ensemble-memory.h"
 #include "log.h"
 #include "message-id.h"
@@ -17,6 +19,9 @@
 #define SETTLE_ATTEMPTS_BEFORE_PAUSE 4
 #define SETTLE_PAUSE (500 * USEC_PER_MSEC)
 #define SETTLE_PAUSE_MAX (8 * USEC_PER_SEC)
+/* Where others were quicker: for very many of them to come one after the other. */
+#define SETTLE_OUTRUN_PAUSE (10 * USEC_PER_MSEC)
+#define SETTLE_OUTRUN_PAUSE_MAX (200 * USEC_PER_MSEC)
 /* How often it is asked for the server's clock before ours has to do. */
 #define SETTLE_CLOCK_LOOKS_MAX 20
 
@@ -36,7 +41,7 @@ struct Settle {
         SettleTurn turn; /* from reading the truth to the answer to what is then written */
         ZkCall *write;
         sd_event_source *pause;
-        unsigned attempts, pauses, clock_looks;
+        unsigned attempts, outrun, pauses, clock_looks;
 };
 
 static void settle_read_truth(Settle *settle);
@@ -109,15 +114,27 @@ static void settle_on_pause_over(void *userdata) {
         settle_read_truth(userdata);
 }
 
-/* Longer and longer: what refuses us for long will not change in a moment. */
-static void settle_again_later(Settle *settle) {
-        usec_t pause = MIN(SETTLE_PAUSE << MIN(settle->pauses, 10U), SETTLE_PAUSE_MAX);
-
-        settle->pauses++;
+static void settle_again_in(Settle *settle, usec_t pause) {
         settle_turn_end(&settle->turn);
         if (timer_in(settle->settler->node->event, &settle->pause, pause, settle_on_pause_over,
                      settle) < 0)
                 settle_finish(settle, SETTLE_AGAIN);
+}
+
+/* Longer and longer: what refuses us for long will not change in a moment. */
+static void settle_again_later(Settle *settle) {
+        settle_again_in(settle, MIN(SETTLE_PAUSE << MIN(settle->pauses++, 10U), SETTLE_PAUSE_MAX));
+}
+
+/* Others who write to the same place were quicker: each time one of them is through, so it ends.
+ * The run's locks are held meanwhile, and it waits only so long that not all of them come again at
+ * once. */
+static void settle_again_soon(Settle *settle) {
+        uint32_t dice;
+
+        chance_fill(&dice, sizeof(dice));
+        settle_again_in(settle, backoff_pause(SETTLE_OUTRUN_PAUSE, SETTLE_OUTRUN_PAUSE_MAX,
+                                              settle->outrun++, dice));
 }
 
 /* ---- the write ---- */
@@ -194,9 +211,9 @@ static void settle_on_written(const ZkReply *reply, void *userdata) {
                 settle_again_later(settle);
                 return;
         default:
-                /* Others who are waited for, too, were quicker: each time one of them is through,
-                 * so it ends, and nobody waits with the run's locks held meanwhile. */
                 if (settle_asks_was_outrun(settle->asks, reply))
+                        settle_again_soon(settle);
+                else if (settle_asks_gives_up(settle->asks, reply))
                         settle_read_truth(settle);
                 else if (++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE == 0)
                         settle_again_later(settle);

@@ -173,6 +173,8 @@ static ZkCode server_judge(const ZkOp *ops, size_t i) {
         const ServerNode *node = server_node(op->path);
         bool exists = exists_after(ops, i, op->path);
 
+        if (op->type != ZK_OP_CHECK && g_strcmp0(op->path, server.unwritable) == 0)
+                return ZK_NO_AUTH;
         if (op->type == ZK_OP_CREATE)
                 return exists                               ? ZK_NODE_EXISTS
                        : has_parent_after(ops, i, op->path) ? ZK_OK
@@ -341,6 +343,10 @@ static void answer_read(ZkCall *call) {
         ZkReply reply = {.code = node ? ZK_OK : ZK_NO_NODE};
         g_autofree char *data = node ? g_strdup(node->data) : NULL;
 
+        if (call->request == REQUEST_GET && g_strcmp0(call->path, server.unreadable) == 0) {
+                port_reply(call, (ZkReply){.code = ZK_NO_AUTH});
+                return;
+        }
         if (call->watch && (node || call->request == REQUEST_EXISTS)) {
                 ServerWatch *watch = g_new0(ServerWatch, 1);
                 *watch = (ServerWatch){call->watch, call->request == REQUEST_LIST};

@@ -23,12 +23,13 @@ typedef enum ServerWay {
 } ServerWay;
 
 typedef struct Server {
-        GHashTable *nodes;      /* path → ServerNode */
-        GPtrArray *watches;     /* of ServerWatch */
-        int64_t zxid, clock;    /* `clock`: the server's minus ours, µs */
-        const char *broken;     /* reads of this path find their connection broken; or NULL */
-        const char *others;     /* who beside us may change every node; NULL: nobody */
-        unsigned reads, writes; /* writes: transactions that change something */
+        GHashTable *nodes;   /* path → ServerNode */
+        GPtrArray *watches;  /* of ServerWatch */
+        int64_t zxid, clock; /* `clock`: the server's minus ours, µs */
+        const char *broken;  /* reads of this path find their connection broken; or NULL */
+        const char *unreadable, *unwritable; /* nobody is permitted to, of these paths; or NULL */
+        const char *others;                  /* who beside us may change every node; NULL: nobody */
+        unsigned reads, writes;              /* writes: transactions that change something */
         ServerWay (*way)(const ZkCall *call); /* NULL: every request is answered */
         ZkCode refusal;
         GQueue kept;         /* of ZkCall */

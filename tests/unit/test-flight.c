@@ -69,6 +69,21 @@ Test(flight, told_once_after_the_last_answer, .init = begin, .fini = end) {
         cr_expect_eq(passenger.code, ZK_OK, "no such node is an answer");
 }
 
+Test(flight, what_may_be_refused_is_not_the_whole_flights, .init = begin, .fini = end) {
+        Passenger passenger = {0};
+
+        server.unreadable = "/a";
+        passenger.flight = flight_new(zk, passenger_on_done, &passenger);
+        flight_try_get(passenger.flight, "/a", passenger_on_reply, &passenger);
+        cr_assert_eq(flight_depart(passenger.flight), 0);
+        server_serve();
+        cr_expect_eq(passenger.code, ZK_OK);
+        passenger = (Passenger){0};
+        board(&passenger);
+        server_serve();
+        cr_expect_eq(passenger.code, ZK_NO_AUTH, "what is needed for the rest is");
+}
+
 static ServerWay lose_reads_of_a(const ZkCall *call) {
         return call->request == REQUEST_GET ? SERVER_LOSE_ANSWER : SERVER_ANSWER;
 }

@@ -6,6 +6,7 @@
 
 #include "control-pause.h"
 #include "job-table.h"
+#include "journal.h"
 #include "member.h"
 #include "orphans.h"
 #include "paths.h"
@@ -89,6 +90,23 @@ Test(roll_look, without_the_key_nothing_is_read_or_written) {
         roll_begin("", "n2 failed");
         await(roll_has_started, "a start");
         roll_expect("n2 failed");
+}
+
+static bool is_told(void) {
+        return journal_count(MESSAGE_REFUSED) > 0;
+}
+
+/* Somebody closed it: nothing begins, and people see why. */
+Test(roll_look, what_cannot_be_read_is_told) {
+        g_autofree char *why = NULL;
+
+        roll_begin("    max-failures: 1\n", "");
+        server.unreadable = ROLL_PATH;
+        await(is_told, "it is told");
+        cr_expect(journal_has(ROLL_PATH ": "));
+        why = scheduled_job_why(job_table_find(coordinator->jobs, "a@n1"));
+        cr_expect_not_null(strstr(why, ROLL_PATH ": "), "%s", why);
+        cr_expect_eq(started->len, 0U);
 }
 
 static bool is_waiting(void) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "journal.h"
 #include "roll-fixture.h"
 #include "runs.h"
 
@@ -91,6 +92,87 @@ Test(roll_note, of_two_that_end_at_the_same_moment_both_are_noted) {
         end_run(1);
         roll_expect("n2 failed n1 failed");
         cr_expect_eq(tries, 2U);
+}
+
+/* So many others end at the same moment, and each is quicker. */
+#define QUICKER 17
+
+static ServerWay others_are_quicker(const ZkCall *call) {
+        if (call_has(call, ZK_OP_SET, ROLL_PATH) && tries++ < QUICKER)
+                roll_write("n1 claimed");
+        return SERVER_ANSWER;
+}
+
+/* The locks of the run are held until it is settled. */
+Test(roll_note, who_is_outrun_does_not_pause) {
+        usec_t began;
+
+        begin_run("    max-failures: 3\n", "");
+        server.way = others_are_quicker;
+        began = clock_monotonic();
+        end_run(1);
+        cr_expect_eq(tries, QUICKER + 1U);
+        cr_expect_lt(clock_monotonic() - began, 7 * USEC_PER_SEC, "four pauses are longer");
+        roll_expect("n1 failed");
+}
+
+/* Return: newly allocated, that they have failed on so many others. */
+static char *failed_on_others(unsigned n) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        for (unsigned i = 0; i < n; i++)
+                g_string_append_printf(text, "%sn%u failed", i > 0 ? " " : "", i + 2);
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* It changes nothing for anybody, and very many would be in each other's way by it. */
+Test(roll_note, more_failures_than_any_job_takes_are_not_noted) {
+        g_autofree char *others = failed_on_others(JOB_FAILURES_MAX);
+
+        begin_run("    max-failures: 3\n    lock: none\n", "");
+        roll_write(others);
+        server.way = others_are_quicker;
+        end_run(1);
+        cr_expect_eq(tries, 0U);
+        roll_expect(others);
+}
+
+Test(roll_note, but_as_many_are) {
+        g_autofree char *others = failed_on_others(JOB_FAILURES_MAX - 1),
+                        *all = g_strconcat(others, " n1 failed", NULL);
+
+        begin_run("    max-failures: 3\n    lock: none\n", "");
+        roll_write(others);
+        end_run(1);
+        roll_expect(all);
+}
+
+/* Its own turn ends all the same. */
+Test(roll_note, what_is_not_noted_is_not_under_way_either) {
+        g_autofree char *others = failed_on_others(JOB_FAILURES_MAX),
+                        *all = g_strconcat(others, " n1 claimed", NULL);
+
+        begin_run("    max-failures: 3\n", "");
+        roll_write(all);
+        end_run(1);
+        roll_expect(others);
+}
+
+/* Somebody closed it: that is told once, and keeps no run from being settled. */
+Test(roll_note, what_cannot_be_read_keeps_no_run_from_being_settled) {
+        begin_run("    max-failures: 1\n    lock: none\n", "");
+        server.unreadable = ROLL_PATH;
+        end_run(1);
+        cr_expect_eq(journal_count(MESSAGE_REFUSED), 1U);
+        cr_expect(journal_has(ROLL_PATH ": "));
+}
+
+Test(roll_note, nor_does_what_cannot_be_changed) {
+        begin_run("    max-failures: 1\n    lock: none\n", "");
+        server.unwritable = ROLL_PATH;
+        end_run(1);
+        cr_expect_eq(journal_count(MESSAGE_REFUSED), 1U);
+        roll_expect("");
 }
 
 Test(roll_note, what_somebody_deleted_keeps_no_run_from_being_settled) {
