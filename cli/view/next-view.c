@@ -25,8 +25,6 @@ json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, u
                 json_object_set_new(next, "starts", starts);
         if (job)
                 json_object_set_new(next, "job", json_string(job));
-        if (spec->place.mode == JOB_MODE_SERVICE)
-                json_object_set_new(next, "mode", json_string("service"));
         return next;
 }
 
@@ -41,6 +39,8 @@ json_t *next_compute_of_files(const GPtrArray *files, const char *job, int64_t a
                 return NULL;
         next = next_compute(spec->schedule, each && !one ? NULL : job, after, count);
         json_object_set_new(next, "job", json_string(job));
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(next, "mode", json_string("service"));
         return next;
 }
 
