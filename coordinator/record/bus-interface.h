@@ -181,6 +181,9 @@
  *      "attempts": 4, "delay": seconds, "max_delay": seconds, "no_retry": "2,64..78",
  *                                                further attempts of its tick after a failure
  *      "rerun": true,                            one more where it is lost
+ *      "rejoin_timeout": seconds,                its machine is waited for after it, of a roll
+ *      "reboot": "success" | "fail",             what it has come to where its machine's reboot ends
+ *                                                it
  *      "resolved": T, "resolved_by": "alice on n1", "was_unknown": "a sentence",
  *                                                a person said how it ended
  *      "who": "uid 0" | "node n2"}               of a run by hand: who asked, as the node that ran
