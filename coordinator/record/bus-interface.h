@@ -183,6 +183,9 @@
  *      "attempts": 4, "delay": seconds, "max_delay": seconds, "no_retry": "2,64..78",
  *                                                further attempts of its tick after a failure
  *      "rerun": true,                            one more where it is lost
+ *      "rejoin_timeout": seconds,                its machine is waited for after it, of a roll
+ *      "reboot": "success" | "fail",             what it has come to where its machine's reboot ends
+ *                                                it
  *      "service": true, "short_lived": 2,        of a service, after so many runs in a row that were
  *                                                short: another one follows for ever
  *      "resolved": T, "resolved_by": "alice on n1", "was_unknown": "a sentence",

@@ -52,6 +52,9 @@ static RunRecord *full_record(void) {
         record->terms.max_delay = 300 * SECOND;
         record->terms.no_retry = g_strdup("2,64..78");
         record->terms.rerun = true;
+        record->terms.roll = true;
+        record->terms.rejoin_timeout = 600 * SECOND;
+        record->terms.reboot = JOB_REBOOT_FAIL;
         record->resolution.at = 1763700100 * SECOND;
         record->resolution.by = g_strdup("alice on n3");
         record->resolution.before = g_strdup("node n1 disappeared");
@@ -125,6 +128,9 @@ static void expect_same_numbers(const RunRecord *a, const RunRecord *b) {
         cr_expect_eq(a->terms.delay, b->terms.delay);
         cr_expect_eq(a->terms.max_delay, b->terms.max_delay);
         cr_expect_eq(a->terms.rerun, b->terms.rerun);
+        cr_expect_eq(a->terms.roll, b->terms.roll);
+        cr_expect_eq(a->terms.rejoin_timeout, b->terms.rejoin_timeout);
+        cr_expect_eq(a->terms.reboot, b->terms.reboot);
 }
 
 Test(run_record, every_field_there_and_back) {
@@ -199,6 +205,8 @@ Test(run_record, what_is_not_there_stays_away) {
         cr_expect_eq(found->cpu, USEC_INFINITY);
         cr_expect_not(found->continues);
         cr_expect_eq(found->terms.takeover_after, USEC_INFINITY);
+        cr_expect_eq(found->terms.rejoin_timeout, 0U);
+        cr_expect_eq(found->terms.reboot, JOB_REBOOT_INTERRUPTS);
 }
 
 Test(run_record, exit_and_cpu_of_zero_are_not_none) {
@@ -380,6 +388,9 @@ Test(run_record, wrong_types_and_values_are_refused) {
             ",\"max_delay\":\"5min\"",
             ",\"no_retry\":[2]",
             ",\"rerun\":1",
+            ",\"reboot\":\"interrupted\"",
+            ",\"reboot\":true",
+            ",\"rejoin_timeout\":-1",
             ",\"takeover_after\":-1",
             ",\"takeover_after\":\"1h\"",
             ",\"token\":-1",
