@@ -180,8 +180,10 @@ static void verify_chains(Verify *verify, const GPtrArray *files) {
 
 static void verify_circles(Verify *verify, const GPtrArray *files) {
         g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
+        g_autoptr(GHashTable) before = g_hash_table_new(g_str_hash, g_str_equal);
 
-        renamed_jobs_check(files, refused, verify->report->found);
+        /* By the files alone: as at a first load. */
+        renamed_jobs_check(files, refused, before, verify->report->found);
         while (linked_jobs_break_circle(files, refused, verify->report->found))
                 continue;
         verify_chains(verify, files);

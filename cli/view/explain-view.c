@@ -129,32 +129,45 @@ static void say_here(GString *text, const json_t *explanation) {
                                 "force (drifted): it decides nothing of the job.");
 }
 
-/* For which ticks some have come of those that it waits for together. */
+/* Of one tick, for which some have come and some have not. */
+static void say_wait(GString *text, const json_t *wait, GTimeZone *zone) {
+        const json_t *come = json_object_get(wait, "come"),
+                     *missing = json_object_get(wait, "missing");
+        g_autofree char *tick = member_time(wait, "tick", zone);
+
+        g_string_append_printf(text, "\nFor the tick %s ", tick ? tick : "?");
+        for (size_t i = 0; i < json_array_size(come); i++)
+                g_string_append_printf(text, "%s%s (run %s)", i > 0 ? ", " : "",
+                                       json_text(json_array_get(come, i), "job"),
+                                       json_text(json_array_get(come, i), "run"));
+        g_string_append_printf(text, "%s come; it waits for ",
+                               json_array_size(come) == 1   ? " has"
+                               : json_array_size(come) == 0 ? "nobody has"
+                                                            : " have");
+        for (size_t i = 0; i < json_array_size(missing); i++) {
+                const char *name = json_string_value(json_array_get(missing, i));
+
+                g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name ? name : "?");
+        }
+        g_string_append_c(text, '.');
+}
+
+/* For which ticks some have come of those that it waits for together: who asked for one tick is
+ * told of that, and how many others there are. */
 static void say_waits(GString *text, const json_t *explanation, GTimeZone *zone) {
         const json_t *waits = json_object_get(explanation, "waits"), *wait = NULL;
-        size_t index = 0;
+        double tick = json_number(explanation, "tick", NAN);
+        size_t index = 0, others = 0;
 
         json_array_foreach(waits, index, wait) {
-                const json_t *come = json_object_get(wait, "come"),
-                             *missing = json_object_get(wait, "missing");
-                g_autofree char *tick = member_time(wait, "tick", zone);
-
-                g_string_append_printf(text, "\nFor the tick %s ", tick ? tick : "?");
-                for (size_t i = 0; i < json_array_size(come); i++)
-                        g_string_append_printf(text, "%s%s (run %s)", i > 0 ? ", " : "",
-                                               json_text(json_array_get(come, i), "job"),
-                                               json_text(json_array_get(come, i), "run"));
-                g_string_append_printf(text, "%s come; it waits for ",
-                                       json_array_size(come) == 1   ? " has"
-                                       : json_array_size(come) == 0 ? "nobody has"
-                                                                    : " have");
-                for (size_t i = 0; i < json_array_size(missing); i++) {
-                        const char *name = json_string_value(json_array_get(missing, i));
-
-                        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name ? name : "?");
-                }
-                g_string_append_c(text, '.');
+                if (isnan(tick) || json_number(wait, "tick", NAN) == tick)
+                        say_wait(text, wait, zone);
+                else
+                        others++;
         }
+        if (others > 0)
+                g_string_append_printf(text, "\nAnd %zu other tick%s.", others,
+                                       others == 1 ? " waits" : "s wait");
 }
 
 /* Return: newly allocated, ": run 1763-1 on n2 succeeded, ..."; what there is for the tick. */
@@ -209,6 +222,7 @@ char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) 
                                        json_text(explanation, "job"));
                 say_follows(text, explanation, false);
                 say_waits(text, explanation, zone);
+                say_here(text, explanation);
                 return g_string_free(text, FALSE);
         }
         g_string_append_printf(text, "%s, tick %s (%s)\n", json_text(explanation, "job"), shown,

@@ -418,8 +418,9 @@ static void in_force_on_resumed(const ZkReply *reply, void *userdata) {
 }
 
 /* Another node's files lost the job, ours have it as it was: it goes on, and so does what is under
- * way, such as queueing for a tick that waits. */
-static void in_force_resume(InForce *in_force, Ledger *ledger) {
+ * way, such as queueing for a tick that waits. Of this node's own instance it says no more than
+ * that the machine was off at the hour of the housekeeping. */
+static void in_force_resume(InForce *in_force, const JobSpec *spec, Ledger *ledger) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = in_force->job};
         g_autofree char *data = NULL;
 
@@ -429,8 +430,8 @@ static void in_force_resume(InForce *in_force, Ledger *ledger) {
         (void)zk_set(node_zk(in_force->parts.node), in_force->path, data,
                      in_force_version(in_force), in_force_on_resumed, in_force,
                      &in_force->resume_call);
-        log_info(&about,
-                 "the job was about to be withdrawn, but this node has it: it stays in force");
+        log_write(spec->place.node ? LOG_DEBUG : LOG_INFO, &about,
+                  "the job was about to be withdrawn, but this node has it: it stays in force");
 }
 
 /* The name that it had is no job of ours any more, and the ledger of that knows. */
@@ -449,7 +450,7 @@ static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict v
 
         in_force_agree(in_force);
         if (ledger->withdrawn)
-                in_force_resume(in_force, ledger);
+                in_force_resume(in_force, spec, ledger);
         digest_memory_set(in_force->parts.digests, in_force->job, memory);
         in_force_forget_was(in_force, ledger);
         if (!ledger->schedule)

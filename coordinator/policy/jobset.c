@@ -399,11 +399,24 @@ static void jobset_break_circles(const JobSet *set, const JobSet *old, const GPt
         }
 }
 
+static void jobset_add_before(GHashTable *before, const GPtrArray *entries) {
+        for (guint i = 0; i < entries->len; i++) {
+                JobSpec *spec = ((const Entry *)entries->pdata[i])->spec;
+
+                if (spec)
+                        g_hash_table_insert(before, job_name_base(spec->name), spec);
+        }
+}
+
 static void jobset_check_renamed(const JobSet *set, const JobSet *old, const GPtrArray *files,
                                  Diagnostics *diagnostics) {
         g_autoptr(GPtrArray) kept = jobset_kept(set, old, files);
+        g_autoptr(GHashTable) before = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 
-        renamed_jobs_check(files, kept, diagnostics);
+        jobset_add_before(before, set->entries);
+        jobset_add_before(before, old->entries);
+        jobset_add_before(before, old->elsewhere);
+        renamed_jobs_check(files, kept, before, diagnostics);
 }
 
 static void jobset_index_was(const JobSet *set) {

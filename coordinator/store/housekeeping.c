@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "duration.h"
 #include "ledger.h"
 #include "log.h"
 #include "message-id.h"
@@ -30,6 +31,7 @@ struct Housekeeping {
         GHashTable *ledgers; /* a set: the jobs that have one, or an instance that has */
         GQueue *candidates;  /* names of jobs that our files do not have */
         char *job, *path;    /* the one that is looked at */
+        char *why;           /* it is forgotten: a sentence */
         int32_t version;     /* of its ledger */
         GPtrArray *beside;   /* paths of what stands beside its records */
 };
@@ -40,6 +42,7 @@ static void housekeeping_list_records(Housekeeping *housekeeping);
 static void housekeeping_drop_job(Housekeeping *housekeeping) {
         g_clear_pointer(&housekeeping->job, g_free);
         g_clear_pointer(&housekeeping->path, g_free);
+        g_clear_pointer(&housekeeping->why, g_free);
         g_ptr_array_set_size(housekeeping->beside, 0);
 }
 
@@ -128,7 +131,7 @@ static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
 
         housekeeping->call = NULL;
         if (reply->code == ZK_OK) {
-                log_info(&about, "the job was removed long ago: its history is deleted");
+                log_info(&about, "%s: its history is deleted", housekeeping->why);
                 housekeeping_delete_meeting(housekeeping);
                 g_hash_table_remove(housekeeping->ledgers, housekeeping->job);
                 housekeeping_delete_roll(housekeeping);
@@ -250,6 +253,18 @@ static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Le
                usec_add(since, HOUSEKEEPING_KEEP) < clock_realtime();
 }
 
+/* Return: newly allocated, why it is forgotten, a sentence. */
+static char *housekeeping_why(const Housekeeping *housekeeping, const Ledger *ledger) {
+        g_autofree char *keep = duration_to_string(HOUSEKEEPING_KEEP);
+
+        if (ledger->renamed)
+                return g_strdup_printf("the job was renamed long ago, and goes on as %s",
+                                       ledger->renamed);
+        return ledger->withdrawn ? g_strdup_printf("its machine %s was not seen for %s",
+                                                   job_name_node(housekeeping->job), keep)
+                                 : g_strdup("the job was removed long ago");
+}
+
 static void housekeeping_on_marked(const ZkReply *reply, void *userdata) {
         Housekeeping *housekeeping = userdata;
 
@@ -290,6 +305,7 @@ static void housekeeping_on_ledger(const ZkReply *reply, void *userdata) {
                 housekeeping_next(housekeeping);
                 return;
         }
+        housekeeping->why = housekeeping_why(housekeeping, ledger);
         if (zk_get_children(housekeeping_zk(housekeeping), housekeeping->path,
                             housekeeping_on_beside, housekeeping, &housekeeping->call, NULL, NULL,
                             NULL) < 0)

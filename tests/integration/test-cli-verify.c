@@ -233,9 +233,9 @@ Test(cli_verify, a_name_that_a_job_had_and_another_has_is_an_error) {
         make_file("one.yaml", "jobs:\n  old: {exec: /bin/true}\n");
         make_file("new.yaml", "jobs:\n  new: {exec: /bin/true, was: old}\n");
         EXPECT(1, "",
-               "new.yaml:2:31: error: job \"new\": \"was\" names \"old\", which is defined still, "
-               "in line 2 of one.yaml: take that out, or \"was\" where it is another job; what was "
-               "in force of \"new\" before stays\n",
+               "one.yaml:2:3: error: job \"old\" has the name that job \"new\" had before, as "
+               "\"was\" says in line 2 of new.yaml: give it another one, or take that out; it does "
+               "not take effect\n",
                "one.yaml", "new.yaml");
 }
 

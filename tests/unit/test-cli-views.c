@@ -683,9 +683,31 @@ Test(explain, what_waits_for_others) {
                          "['e', 'f']}]",
                          TICK
                          "\nFor the tick 2025-11-21 04:35:00 b (run 1763699700-1) has come; it "
-                         "waits for c, d.\nFor the tick 2025-11-21 04:40:00 b (run 1-1), d "
-                         "(run 2-1) have come; it waits for c.\nFor the tick 2025-11-21 "
-                         "04:45:00 nobody has come; it waits for e, f.");
+                         "waits for c, d.\nAnd 2 other ticks wait.");
+        assert_explained(
+            "'state': 'of a newer version', 'waits': [{'tick': 1763700000, 'come': [], "
+            "'missing': ['c']}]",
+            TICK "\nAnd 1 other tick waits.");
+}
+
+/* Where it has no tick itself all of them are told. */
+Test(explain, what_waits_for_others_and_has_no_tick) {
+        json_t *none =
+            quoted_json("{'job': 'a', 'tick': null, 'state': 'no-tick', 'here': 'no user x', "
+                        "'drifted': true, 'waits': [{'tick': 1763700000, 'come': [{'job': 'b', "
+                        "'run': '1-1'}, {'job': 'd', 'run': '2-1'}], 'missing': ['c']}, {'tick': "
+                        "1763700300, 'come': [], 'missing': ['e', 'f']}]}");
+        g_autoptr(GTimeZone) zone = g_time_zone_new_utc();
+        g_autofree char *text = explain_sentences(none, NOW, zone);
+
+        cr_expect_str_eq(
+            text,
+            "a has no tick that is due or to come.\nFor the tick 2025-11-21 04:40:00 b (run 1-1), "
+            "d "
+            "(run 2-1) have come; it waits for c.\nFor the tick 2025-11-21 04:45:00 nobody has "
+            "come; it waits for e, f.\nOn this node: no user x.\nThis node's job file has another "
+            "definition than the one in force (drifted): it decides nothing of the job.");
+        json_decref(none);
 }
 
 Test(explain, what_runs_after_others) {

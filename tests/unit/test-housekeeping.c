@@ -3,6 +3,7 @@
 #include "clock-watch.h"
 #include "daemon-fixture.h"
 #include "housekeeping.h"
+#include "journal.h"
 #include "ledger.h"
 #include "paths.h"
 
@@ -66,6 +67,7 @@ Test(housekeeping, a_job_that_was_removed_long_ago_goes) {
         server_create(OLD "/damaged-1000000000-1", "][", 0);
         housekeeping_look(coordinator->store.housekeeping);
         await(is_deleted, "it is deleted");
+        cr_expect(journal_has("info: old: the job was removed long ago: its history is deleted"));
 }
 
 static bool is_deleted_with_its_meetings(void) {
@@ -107,6 +109,8 @@ Test(housekeeping, one_that_was_renamed_long_ago_goes) {
         rename_old();
         housekeeping_look(coordinator->store.housekeeping);
         await(is_deleted, "it is deleted");
+        cr_expect(journal_has("info: old: the job was renamed long ago, and goes on as new: its "
+                              "history is deleted"));
 }
 
 static bool n3_is_a_member(void) {
@@ -238,6 +242,7 @@ Test(housekeeping, one_of_a_node_that_is_gone_for_long_goes) {
         look_as_the_first();
         cr_expect_null(server_node(OF_N2));
         cr_expect_not_null(server_node(OF_N3), "its node is there");
+        cr_expect(journal_has(": its machine n2 was not seen for 30d: its history is deleted"));
 }
 
 #define ROLL ROOT "/rolls/each"

@@ -302,12 +302,10 @@ static bool is_resumed(void) {
         return ledger->withdrawn == 0;
 }
 
-Test(in_force, what_another_node_lost_stays_in_force) {
+static void expect_resumed(void) {
         int32_t version = 0;
-        Ledger *withdrawn;
+        Ledger *withdrawn = ledger_copy(known());
 
-        know(own, "every 10s", now());
-        withdrawn = ledger_copy(known());
         ledger_withdraw(withdrawn, now());
         {
                 g_autofree char *data = ledger_encode(withdrawn);
@@ -323,6 +321,26 @@ Test(in_force, what_another_node_lost_stays_in_force) {
         (void)ledger_cache_get(coordinator->store.ledgers, "b", &version);
         cr_expect_eq(version, server_node(PATH)->stat.version,
                      "what is known is what stands there");
+}
+
+#define STAYS "b: the job was about to be withdrawn, but this node has it: it stays in force"
+
+Test(in_force, what_another_node_lost_stays_in_force) {
+        know(own, "every 10s", now());
+        expect_resumed();
+        cr_expect(journal_has("info: " STAYS));
+}
+
+/* Nobody lost it: the machine was off, and others do not speak of it. */
+Test(in_force, that_its_own_instance_stays_in_force_nobody_is_told) {
+        g_autofree char *digest = NULL;
+
+        spec->place.node = g_strdup("n1");
+        digest = job_spec_digest(spec, coordinator->config);
+        know(digest, "every 10s", now());
+        expect_resumed();
+        cr_expect_not(journal_has("info: " STAYS));
+        cr_expect(journal_has("debug: " STAYS));
 }
 
 /* Without a memory only the one node of a cluster may change it. */
