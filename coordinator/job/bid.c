@@ -136,6 +136,10 @@ static char *bid_what(const Bid *bid) {
                    : g_strdup("run by hand");
 }
 
+const char *bid_turn(const Bid *bid) {
+        return bid->turn;
+}
+
 char *bid_waits_for(const Bid *bid) {
         size_t before = 0;
         const char *resource = bid_resource(bid, &before);
@@ -345,6 +349,13 @@ static int bid_begin_claim(Bid *bid) {
         return 0;
 }
 
+/* The locks are gone. Of a claim that is on its way its own check tells. */
+static void bid_lost(Bid *bid, BidEvent event) {
+        bid_let_go(bid);
+        if (!bid->claim)
+                bid->func(event, bid->userdata);
+}
+
 /* ---- the turn ---- */
 
 /* Return: whether nothing has been heard since that may forbid what was decided. */
@@ -358,13 +369,25 @@ static bool bid_is_as_decided(const Bid *bid) {
                !node_is_ending(parts->node);
 }
 
+/* Return: whether it has waited for its turn for as long as its job may wait for its locks. */
+static bool bid_turn_is_late(const Bid *bid) {
+        const Ledger *ledger = ledger_cache_get(bid->parts.ledgers, bid->spec->name, NULL);
+
+        return ledger && bid->spec->lock_wait_set &&
+               clock_realtime() >
+                   bid_wait_ends(bid->spec, decision_due(bid->spec, ledger, bid->tick));
+}
+
 static void bid_on_turn(Bid *bid) {
         int r;
 
         switch (roll_look_verdict(bid->look)) {
         case ROLL_WAIT:
                 bid->turn = roll_look_why(bid->look);
-                bid->func(BID_WAITS, bid->userdata);
+                if (bid_turn_is_late(bid))
+                        bid_lost(bid, BID_TIMED_OUT);
+                else
+                        bid->func(BID_WAITS, bid->userdata);
                 return;
         case ROLL_STOPPED:
                 g_free(bid->fault);
@@ -454,13 +477,6 @@ static void bid_take_clock_sample(const Bid *bid) {
         if (lock_set_clock_sample(bid->locks, &server, &sent, &received) && received <= now &&
             now - received <= BID_SAMPLE_AGE_MAX)
                 node_clock_sample_at(bid->parts.node, server, sent, received);
-}
-
-/* The locks are gone. Of a claim that is on its way its own check tells. */
-static void bid_lost(Bid *bid, BidEvent event) {
-        bid_let_go(bid);
-        if (!bid->claim)
-                bid->func(event, bid->userdata);
 }
 
 static void bid_on_locks(LockSet *set, LockEvent event, void *userdata) {

@@ -15,7 +15,8 @@ typedef struct Bid Bid;
 
 typedef enum BidEvent {
         BID_HELD,      /* all locks are */
-        BID_TIMED_OUT, /* they were not free in time; none is left */
+        BID_TIMED_OUT, /* they were not free in time, and none is left; or after bid_claim() its
+                          turn in the roll has not come: bid_turn() */
         BID_FAULTY,    /* they cannot be had: bid_fault() */
         BID_LOST,      /* somebody took them away */
         /* After bid_claim(): */
@@ -67,6 +68,8 @@ bool bid_holds_locks(const Bid *bid);
 bool bid_stands(const Bid *bid);
 /* Return: which lock it waits for, a sentence, or "" where it waits for none; the caller's. */
 char *bid_waits_for(const Bid *bid);
+/* Return: why it has no turn in the roll, a sentence, borrowed; NULL: it waits for none. */
+const char *bid_turn(const Bid *bid);
 /* Return: its resource alone, or where all are held the one that it had to wait for; borrowed; or
  * "". */
 const char *bid_lock_in_the_way(const Bid *bid);

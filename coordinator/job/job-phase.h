@@ -22,7 +22,7 @@
  *
  * Not drawn: each of them ends in IDLE; what is decided in WAITING and HOLDING may also be to read,
  * look or write, and to queue for something else; where a claim was stale, HELD follows, and
- * HOLDING where it waits for another node.
+ * HOLDING where it waits for another node, or LATE.
  */
 // clang-format on
 #pragma once
@@ -50,7 +50,7 @@ typedef enum JobEvent {
         JOB_EVENT_LEDGER_READ,
         JOB_EVENT_LEDGER_CHANGED, /* since it was read */
         JOB_EVENT_LOCKS_HELD,
-        JOB_EVENT_LOCKS_LATE, /* they were not free in time */
+        JOB_EVENT_LOCKS_LATE, /* they were not free in time, or its turn has not come */
         JOB_EVENT_CLAIM_STALE,
         JOB_EVENT_CLAIM_WAITS, /* another node has to come to an end first */
         /* What is decided: */

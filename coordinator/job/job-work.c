@@ -386,17 +386,26 @@ static bool job_work_clock_was_set(const JobWork *work) {
         return clock_skew_was_stepped(&work->parts->node->skew, clock_realtime(), clock_boottime());
 }
 
-/* The locks could not be had in time, and the ledger is read: what they were for is skipped. */
+/* Return: newly allocated. */
+static char *job_work_why_late(const JobWork *work) {
+        const char *turn = bid_turn(work->bid);
+
+        return turn ? g_strconcat("lock-wait: its turn did not come in time: ", turn, NULL)
+                    : g_strdup("lock-wait: its locks were not free in time");
+}
+
+/* The locks, or its turn, could not be had in time, and the ledger is read: what they were for is
+ * skipped. */
 static void job_work_give_up(JobWork *work) {
         int64_t tick = bid_tick(work->bid);
+        g_autofree char *why = job_work_why_late(work);
         const Ledger *ledger = job_ledger_known(work->ledger);
-        DecisionSkip skip = {
-            .from = tick,
-            .to = tick,
-            .count = 1,
-            .why = {DECISION_KIND_OTHER, "lock-wait: its locks were not free in time"},
-            .gives_up = ledger_is_decided(ledger, tick),
-            .due = job_work_due(work, tick)};
+        DecisionSkip skip = {.from = tick,
+                             .to = tick,
+                             .count = 1,
+                             .why = {DECISION_KIND_OTHER, why},
+                             .gives_up = ledger_is_decided(ledger, tick),
+                             .due = job_work_due(work, tick)};
         _cleanup_(manual_run_freep) ManualRun *run =
             bid_manual(work->bid) ? manual_run_copy(bid_manual(work->bid)) : NULL;
 

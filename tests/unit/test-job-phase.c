@@ -36,7 +36,7 @@ static const struct {
      "waiting>queueing read;held>held;holding>held read;late>late;claiming>claiming;"
      "writing>writing"},
     {JOB_EVENT_LOCKS_HELD, "queueing>held;waiting>holding decide"},
-    {JOB_EVENT_LOCKS_LATE, "queueing>late;waiting>late give-up"},
+    {JOB_EVENT_LOCKS_LATE, "queueing>late;waiting>late give-up;claiming>late give-up"},
     {JOB_EVENT_CLAIM_STALE, "claiming>held read"},
     {JOB_EVENT_CLAIM_WAITS, "claiming>holding"},
     {JOB_EVENT_READ, "idle>reading;reading>reading;looking>reading;waiting>reading;"
@@ -142,6 +142,8 @@ static Walk walk_on(Walk walk, JobEvent event, JobStep step) {
                 walk = (Walk){.depth = walk.depth};
         else if (event == JOB_EVENT_LOCKS_HELD)
                 walk.held = true;
+        else if (event == JOB_EVENT_LOCKS_LATE)
+                walk.held = false; /* it has waited for its turn with them */
         else if (event == JOB_EVENT_LEDGER_READ)
                 walk.read = true;
         if (step.action == JOB_ACTION_READ || event == JOB_EVENT_WATCH)

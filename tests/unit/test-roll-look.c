@@ -125,6 +125,20 @@ Test(roll_look, who_died_is_waited_for_until_it_is_settled) {
         roll_expect("n2 unknown n1 claimed");
 }
 
+/* With its lock held all the time. */
+Test(roll_look, whose_turn_does_not_come_in_time_is_skipped) {
+        g_autofree char *why = NULL;
+
+        roll_begin("    max-failures: 2\n    start-deadline: 1s\n    lock-wait: 1s\n",
+                   "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        why = g_strdup_printf("lock-wait: its turn did not come in time: its turn comes when the "
+                              "run %" G_GINT64_FORMAT "-1 on n2 is settled",
+                              roll_tick);
+        expect_skipped(why);
+        cr_expect_eq(server_count(ROLL_ROOT "/locks/job:a"), 0U);
+}
+
 Test(roll_look, who_died_may_be_the_failure_that_stops_it) {
         roll_begin("    max-failures: 1\n", "n2 claimed");
         put_record("n2", RUN_CLAIMED);
