@@ -8,7 +8,8 @@
  * Jobs that follow each other in a circle do not take effect, and what was in force of them stays;
  * a file that closes one over jobs of others takes down its own alone (linked-jobs.h).
  *
- * Nor does a job take effect that had the name of one that is defined still (renamed-jobs.h).
+ * Nor does a job take effect that had the name of one that is defined still, or a new one with the
+ * name that one in force had (renamed-jobs.h).
  * A job of mode each-node is in the set as its instance on this node (job-instance.h), where it is
  * to run here at all.
  *
