@@ -204,9 +204,16 @@ void ending_look(Ending *ending) {
                 session_detach(parts->node->session);
 }
 
+static void ending_stop_runs(const Ending *ending) {
+        if (ending->shuts_down)
+                runs_stop_for_shutdown(ending->parts.runs, "the machine was shut down");
+        else
+                runs_stop_all(ending->parts.runs, "the daemon was stopped");
+}
+
 void ending_stop_found_runs(Ending *ending) {
         if (ending->parts.node->process_phase == PROCESS_PHASE_STOPPING)
-                runs_stop_all(ending->parts.runs, "the daemon was stopped");
+                ending_stop_runs(ending);
         gate_refused(ending->parts.gate); /* the new session says so, too */
         ending_look(ending);
 }
@@ -238,7 +245,7 @@ static void ending_end_runs(void *userdata) {
         ending_ask_for_time(ending, 0);
         (void)timer_in(parts->node->event, &ending->stop_timer, STOP_TIMEOUT,
                        ending_waits_no_longer, ending);
-        runs_stop_all(parts->runs, "the daemon was stopped");
+        ending_stop_runs(ending);
         leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         command_locks_stop(parts->locks);
         ending_look(ending);

@@ -284,8 +284,12 @@ static void run_take_result(Run *run) {
 /* What it has come to is said when the node is back (run_recover()), or by the others when that
  * takes too long (orphans.h): until then it stands claimed. Return: whether it is one of those. */
 static bool run_ends_with_reboot(const Run *run) {
-        return run->record->terms.reboot != JOB_REBOOT_INTERRUPTS && run->unit && !run->unwanted &&
-               unit_result(run->unit)->stop == UNIT_STOP_SHUTDOWN;
+        UnitStop stop;
+
+        if (run->record->terms.reboot == JOB_REBOOT_INTERRUPTS || !run->unit || run->unwanted)
+                return false;
+        stop = unit_result(run->unit)->stop;
+        return stop == UNIT_STOP_SHUTDOWN || (run->shut_down && stop == UNIT_STOP_OWNER);
 }
 
 /* The contenders go with the session. */
@@ -434,6 +438,11 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         if (run->unit && run->phase <= RUN_PHASE_RUNNING && !run_is_unseen(run))
                 run_note_end(run);
         run_event(run, RUN_EVENT_STOP);
+}
+
+void run_stop_for_shutdown(Run *run, const char *why) {
+        run->shut_down |= run->phase < RUN_PHASE_STOPPING;
+        run_stop(run, true, why);
 }
 
 /* A person wants it to end: whatever comes of it, no other attempt follows. */

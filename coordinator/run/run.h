@@ -43,6 +43,7 @@ struct Run {
             *overdue;     /* set until its unit is heard of: when it may not begin any more */
         bool interrupted; /* we ended it, so its end is not its own result */
         bool unwanted;    /* a person had it ended */
+        bool shut_down;   /* its machine ended it, or we for that */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */
         int32_t record_version;
         bool session_lost; /* that of the claim: its contenders are gone, or will be */
@@ -72,6 +73,8 @@ DEFINE_CLEANUP(Run, run_free);
 
 /* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */
 void run_stop(Run *run, bool interrupted, const char *why);
+/* The same where its machine goes down, so that nothing else would have ended it now. */
+void run_stop_for_shutdown(Run *run, const char *why);
 /* The same for a person, who says so: where it has not ended by itself it is "stopped", also where
  * it was being ended already. However it ends, no other attempt follows. */
 void run_stop_for(Run *run, const char *who);

@@ -171,6 +171,13 @@ void runs_stop_all(Runs *runs, const char *why) {
                 run_stop(list->pdata[i], true, why);
 }
 
+void runs_stop_for_shutdown(Runs *runs, const char *why) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                run_stop_for_shutdown(list->pdata[i], why);
+}
+
 void runs_stop_services(Runs *runs, const char *why) {
         g_autoptr(GPtrArray) list = runs_list(runs);
 

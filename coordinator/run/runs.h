@@ -39,6 +39,7 @@ GPtrArray *runs_jobs(const Runs *runs);
 GPtrArray *runs_list(const Runs *runs);
 void runs_for_all(Runs *runs, void (*func)(Run *run));
 void runs_stop_all(Runs *runs, const char *why);
+void runs_stop_for_shutdown(Runs *runs, const char *why);
 /* The same for those of services alone; `why` is a part of a sentence. */
 void runs_stop_services(Runs *runs, const char *why);
 /* The job files were read anew: as service_run_judge(), of all. It is done for each that comes,

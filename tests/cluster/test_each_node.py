@@ -22,8 +22,20 @@ set -eu
 systemctl reboot --no-block
 exec sleep 600
 """
-# Without it the daemon has a /proc of its own, in which it sees the boot id of the machine that the node is on: that of the container is another one at each boot.
+# The daemon has a /proc of its own, in which it would see the boot id of the machine that the node is on: that of the container is another one at each boot.
 OWN_BOOT_ID = "/etc/systemd/system/jobkeeperd.service.d/boot-id.conf"
+OWN_BOOT_ID_TEXT = """[Unit]
+Requires=boot-id.service
+After=boot-id.service
+[Service]
+BindReadOnlyPaths=/run/boot-id:/proc/sys/kernel/random/boot_id
+"""
+BOOT_ID_SERVICE = "/etc/systemd/system/boot-id.service"
+BOOT_ID_SERVICE_TEXT = """[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/cp /proc/sys/kernel/random/boot_id /run/boot-id
+"""
 
 
 class Rolls(ClusterTest):
@@ -159,7 +171,8 @@ class Reboots(Rolls):
         fleet = self.begin(nodes=3, start=False)
         for node in fleet.nodes.values():
             node.write(REBOOT, REBOOT_TEXT)
-            node.write(OWN_BOOT_ID, "[Service]\nProtectProc=default\n")
+            node.write(BOOT_ID_SERVICE, BOOT_ID_SERVICE_TEXT)
+            node.write(OWN_BOOT_ID, OWN_BOOT_ID_TEXT)
             node.systemctl("daemon-reload")
         fleet.start()
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 15))

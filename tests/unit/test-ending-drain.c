@@ -274,6 +274,20 @@ Test(ending_drain, a_stop_that_is_to_come_may_turn_out_to_be_a_shutdown) {
         expect_ended(RUN_INTERRUPTED);
 }
 
+/* Its machine says what it has come to, when it is back. */
+Test(ending_drain, what_is_for_the_reboot_is_left_open) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n    mode: each-node\n"
+                  "    rejoin-timeout: 1min\n    reboot: success\n");
+        run_one();
+        service_manager_has_a_job(SYSTEMD_JOB_SHUTDOWN);
+        serve_for(100 * USEC_PER_MSEC);
+        terminate(SYSTEMD_JOB_SHUTDOWN);
+        await(is_done, "it ends");
+        cr_expect_eq(services_alive(), 0);
+        cr_expect_eq(server_count(OPEN_PATH), 1);
+        cr_expect_eq(server_count(ROOT "/nodes"), 0, "its session is closed");
+}
+
 /* Where nobody heard of PID 1's plans. */
 Test(ending_drain, nor_has_it_where_the_signal_is_the_first_sign) {
         run_one();
