@@ -168,7 +168,7 @@ Test(answer_runs, next_of_what_each_node_runs_is_that_of_this_one) {
 
 Test(answer_runs, next_of_what_other_nodes_run_is_for_them) {
         next_of_each("    nodes: [n7]\n");
-        expect_said("of mode each-node");
+        expect_said(BUS_ERROR_JOB_ELSEWHERE ": job \"r\" does not run on this node");
 }
 
 static ServerWay keep_reads(const ZkCall *call) {

@@ -231,19 +231,32 @@ Test(control_pause, an_end_far_ahead_is_none) {
 }
 
 /* As many as the control node has room for, put there by others. */
+#define WRITINGS 20
+
+/* Return: the time of the processor that it takes to write it, whatever the machine. */
+static clock_t cost_of_writing(const json_t *control) {
+        clock_t began = clock();
+
+        for (unsigned i = 0; i < WRITINGS; i++)
+                g_free(control_encode(control));
+        return (clock() - began) / WRITINGS;
+}
+
+/* One by one it would be written some 2,000 times, by and by a third of it. */
 Test(control_pause, many_that_are_over_are_dropped_at_once) {
         json_t *control = parse("{\"paused\":{\"jobs\":{}}}");
         json_t *jobs = json_object_get(json_object_get(control, "paused"), "jobs");
-        clock_t began;
+        clock_t began, one;
 
         for (unsigned i = 0; i < 3000; i++) {
                 g_autofree char *job = g_strdup_printf("j%u", i);
 
                 json_object_set_new(jobs, job, json_pack("{s:i}", "until", (int)i + 1));
         }
+        one = cost_of_writing(control);
         began = clock(); /* of this process: others may have the machine meanwhile */
         cr_expect_eq(pause_job(control, "more", "a", "b", SECONDS(1)), 0);
-        cr_expect_lt(clock() - began, 2 * CLOCKS_PER_SEC);
+        cr_expect_lt((clock() - began) / one, 900);
         cr_expect_leq(json_object_size(jobs), (size_t)CONTROL_PAUSED_MAX);
         cr_expect_geq(json_object_size(jobs), (size_t)CONTROL_PAUSED_MAX - 24);
         cr_expect_not_null(json_object_get(jobs, "j2999"));
