@@ -92,6 +92,29 @@ Test(job_file, defaults) {
         cr_expect_eq(spec->books.expect_within, USEC_INFINITY);
 }
 
+static bool is_for_services(const Key *key) {
+        return g_str_equal(key->name, "restart") || g_str_equal(key->name, "ready");
+}
+
+/* The same for what no other job may have. */
+Test(job_file, defaults_of_services_written_out) {
+        _cleanup_(job_file_freep) JobFile *plain =
+            parse_job_file("jobs: {a: {mode: service, exec: /bin/true}}", "");
+
+        for (const Key *key = job_table.keys; key->name; key++) {
+                g_autofree char *text =
+                    g_strdup_printf("jobs: {a: {mode: service, exec: /bin/true, %s: %s}}",
+                                    key->name, key->fallback);
+                _cleanup_(job_file_freep) JobFile *file = NULL;
+
+                if (!is_for_services(key))
+                        continue;
+                file = parse_job_file(text, "");
+                cr_expect(job_spec_equal(job_in_file(file, "a"), job_in_file(plain, "a")), "%s",
+                          text);
+        }
+}
+
 /* Every key with its default written out changes nothing. */
 Test(job_file, defaults_written_out) {
         _cleanup_(job_spec_freep) JobSpec *fresh = job_spec_new();
@@ -103,7 +126,7 @@ Test(job_file, defaults_written_out) {
                 _cleanup_(job_file_freep) JobFile *file = NULL;
                 const JobSpec *spec;
 
-                if (!key->fallback)
+                if (!key->fallback || is_for_services(key))
                         continue;
                 file = parse_job_file(text, "");
                 spec = job_in_file(file, "a");
