@@ -33,6 +33,8 @@ static const ServiceKey keys_of_others[] = {
     {"retries", AGAIN},
     {"no-retry", AGAIN},
     {"on-owner-lost", "a service is started again on another node; leave it out"},
+    {"takeover-after", "a run that continues may still be there by then, and would be beside the "
+                       "next one for ever; leave it out"},
     {"on-failure", ENDLESS},
     {"on-recovery", ENDLESS},
     {"expect-within", ENDLESS},
@@ -98,6 +100,7 @@ void job_service_read(JobSpec *spec, const YamlNode *job, Diagnostics *diagnosti
         spec->lock_wait = spec->start_deadline = USEC_INFINITY;
         if (!service_check_timeout(spec, job, diagnostics))
                 spec->command.timeout = USEC_INFINITY;
+        spec->takeover_after = USEC_INFINITY;
         spec->overlap = JOB_OVERLAP_SKIP;
         spec->catch_up = JOB_CATCH_UP_LATEST;
         spec->times.random_delay = 0;

@@ -229,8 +229,6 @@ static void orphan_settle(Orphan *orphan) {
         g_free(orphan->record->why);
         orphan->record->why = orphan_why(orphan);
         orphan_heed_wish(orphan);
-        if (orphan->record->terms.service) /* "takeover-after" says that another is to follow */
-                orphan->record->continues = false;
         if (orphans_is_member(orphans, orphan->dead->node) ||
             settle_start(orphans->settler, &request, orphan_on_settled, orphan, &orphan->settle) <
                 0)

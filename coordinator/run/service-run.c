@@ -4,14 +4,17 @@
 #include "log.h"
 #include "message-id.h"
 
-/* `spec`: what our files have of the job now, or NULL; `whole`: nothing in them is broken. Return:
- * why the service is not to run here, constant; NULL: it may. */
-static const char *service_run_why_not(const JobSpec *spec, bool whole,
+/* `spec`: what our files have of the job now, under another name since it may be; or NULL. `whole`:
+ * nothing in them is broken. Return: why the service is not to run here, constant; NULL: it may. */
+static const char *service_run_why_not(const JobSpec *spec, const char *job, bool whole,
                                        const DaemonConfig *config) {
         if (!spec)
                 return whole ? "its job is not in this node's job files any more" : NULL;
         if (spec->place.mode != JOB_MODE_SERVICE)
                 return "its job is no service any more";
+        if (!g_str_equal(spec->name,
+                         job)) /* the new name begins when nothing runs by the old one */
+                return "its job has another name";
         return job_spec_matches_node(spec, config->node_name, config->labels)
                    ? NULL
                    : "its job is not for this node any more";
@@ -37,8 +40,8 @@ void service_run_judge(Run *run, const JobSet *jobset) {
         if (!run->record->terms.service)
                 return;
         errors = jobset_errors(jobset);
-        why = service_run_why_not(jobset_find_of_run(jobset, run->record->job), !errors || !*errors,
-                                  run->parts->node->config);
+        why = service_run_why_not(jobset_find_of_run(jobset, run->record->job), run->record->job,
+                                  !errors || !*errors, run->parts->node->config);
         if (why)
                 service_run_end(run, why);
 }

@@ -58,7 +58,8 @@ Test(job_service, what_the_others_have_by_default_is_not_for_it) {
             "retries: {attempts: 3}, no-retry: [2], on-owner-lost: rerun, timeout: 1h, "
             "lock-wait: 5min, random-delay: 1min, dst: {gap: skip}, except: Sun, "
             "window: {from: \"22:00\", for: 1h}, expect-within: 2d, on-failure: mail, "
-            "on-recovery: mail, max-failures: 3, rejoin-timeout: 5min, reboot: fail}",
+            "on-recovery: mail, max-failures: 3, rejoin-timeout: 5min, reboot: fail, "
+            "takeover-after: 1h}",
             ""));
 }
 
@@ -96,6 +97,7 @@ Test(job_service, what_is_for_others_is_refused) {
             {"on-recovery", "b"},
             {"expect-within", "26h"},
             {"timeout", "1h"},
+            {"takeover-after", "1h"},
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {

@@ -313,6 +313,19 @@ Test(service, leaves_with_its_definition) {
         expect_nothing_more(1);
 }
 
+static bool goes_on(void) {
+        return server_count(ROOT "/jobs/b/runs") > 0;
+}
+
+/* The new name waits for the end of what runs by the old one, which would never come. */
+Test(service, goes_on_by_another_name) {
+        run_service(SERVICE);
+        write_job_named("b", SERVICE "    was: a\n");
+        remove_job();
+        await(goes_on, "the next run");
+        cr_expect_eq(records_that_say("its job has another name"), 1);
+}
+
 /* What a broken file does not say is not gone. */
 Test(service, stays_where_its_file_is_broken) {
         run_service(SERVICE);
