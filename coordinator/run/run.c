@@ -284,12 +284,13 @@ static void run_take_result(Run *run) {
 /* What it has come to is said when the node is back (run_recover()), or by the others when that
  * takes too long (orphans.h): until then it stands claimed. Return: whether it is one of those. */
 static bool run_ends_with_reboot(const Run *run) {
-        UnitStop stop;
+        const UnitResult *result = run->unit ? unit_result(run->unit) : NULL;
 
-        if (run->record->terms.reboot == JOB_REBOOT_INTERRUPTS || !run->unit || run->unwanted)
+        if (run->record->terms.reboot == JOB_REBOOT_INTERRUPTS || run->unwanted || !result ||
+            !result->started)
                 return false;
-        stop = unit_result(run->unit)->stop;
-        return stop == UNIT_STOP_SHUTDOWN || (run->shut_down && stop == UNIT_STOP_OWNER);
+        return result->stop == UNIT_STOP_SHUTDOWN ||
+               (run->shut_down && result->stop == UNIT_STOP_OWNER);
 }
 
 /* The contenders go with the session. */
@@ -301,6 +302,9 @@ static void run_leave_to_reboot(Run *run) {
                    "%s was ended by the shutdown of the machine: it is settled when that "
                    "is back",
                    words);
+        /* Where no reboot follows, a process after us is to know that this has ended it. */
+        ended_units_add(run->parts->node->runtime_dir, run->record->unit, clock_monotonic(),
+                        "the machine was shut down");
         run->phase = RUN_PHASE_SETTLED;
         unit_discard(run->unit);
         run->locks = lock_set_forget(run->locks);
