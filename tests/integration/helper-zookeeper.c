@@ -244,8 +244,12 @@ void zookeeper_server_configure(ZooKeeperServer *server, unsigned tick_ms, const
         write_configuration(server, lines);
 }
 
+/* It is heard of when each of its threads has stopped: until then it may serve something. */
 void zookeeper_server_freeze(ZooKeeperServer *server) {
+        siginfo_t stopped;
+
         kill(server->pid, SIGSTOP);
+        (void)waitid(P_PID, (id_t)server->pid, &stopped, WSTOPPED);
 }
 
 void zookeeper_server_thaw(ZooKeeperServer *server) {

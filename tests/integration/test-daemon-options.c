@@ -91,7 +91,9 @@ Test(daemon_options, a_second_daemon_ends_at_once_and_touches_nothing) {
 Test(daemon_options, who_may_not_lock_the_machine_is_told_how_it_is_started) {
         g_autofree char *output = NULL, *error = NULL;
 
-        cr_expect_eq(shell_alone("cp $D d; setpriv --reuid=65534 --regid=65534 --clear-groups ./d",
+        /* Which lines it executes it can count where it may write. */
+        cr_expect_eq(shell_alone("cp $D d; mkdir -m 777 counts; GCOV_PREFIX=$PWD/counts"
+                                 " setpriv --reuid=65534 --regid=65534 --clear-groups ./d",
                                  &output, &error),
                      EXIT_FAILURE);
         cr_expect_str_eq(error, "error: cannot lock /run/jobkeeper/jobkeeperd.lock: Permission "
