@@ -288,8 +288,6 @@ Test(service, stays_where_the_control_node_is_damaged) {
 }
 
 Test(service, is_ended_at_once_when_the_daemon_is_stopped) {
-        g_autofree char *path = NULL;
-
         tree_write(root, "jobkeeper.yaml",
                    "node: {name: n1}\ntakeover-delay: 100ms\ndrain-timeout: 1h\n");
         run_service(SERVICE);
