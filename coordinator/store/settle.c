@@ -123,7 +123,10 @@ static void settle_again_in(Settle *settle, usec_t pause) {
 
 /* Longer and longer: what refuses us for long will not change in a moment. */
 static void settle_again_later(Settle *settle) {
-        settle_again_in(settle, MIN(SETTLE_PAUSE << MIN(settle->pauses++, 10U), SETTLE_PAUSE_MAX));
+        unsigned doublings = MIN(settle->pauses, 10U);
+
+        settle->pauses++;
+        settle_again_in(settle, MIN(SETTLE_PAUSE << doublings, SETTLE_PAUSE_MAX));
 }
 
 /* Others who write to the same place were quicker: each time one of them is through, so it ends.
@@ -213,12 +216,11 @@ static void settle_on_written(const ZkReply *reply, void *userdata) {
         default:
                 if (settle_asks_was_outrun(settle->asks, reply))
                         settle_again_soon(settle);
-                else if (settle_asks_gives_up(settle->asks, reply))
+                else if (settle_asks_gives_up(settle->asks, reply) ||
+                         ++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE != 0)
                         settle_read_truth(settle);
-                else if (++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE == 0)
-                        settle_again_later(settle);
                 else
-                        settle_read_truth(settle);
+                        settle_again_later(settle);
         }
 }
 

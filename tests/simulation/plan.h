@@ -107,6 +107,6 @@ const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *ma
 
 /* ---- for its other files ---- */
 
-void plan_job_free(void *job);
+void plan_job_free(void *data);
 /* Return: newly allocated. */
 PlanJob *plan_job_copy(const PlanJob *job);

@@ -152,7 +152,7 @@ Test(meetings, the_newest_tick_is_never_given_up_for_its_size) {
         }
         cr_expect_eq(n, MEETINGS_MAX - 1U);
         cr_assert_eq(meetings->list->len, 1U);
-        cr_expect_eq(((const Meeting *)meetings->list->pdata[0])->tick, MEETINGS_MAX * 10);
+        cr_expect_eq(((const Meeting *)meetings->list->pdata[0])->tick, (int64_t)MEETINGS_MAX * 10);
 }
 
 Test(meetings, of_one_that_comes_twice_the_later_run_is_kept) {

@@ -159,6 +159,7 @@ Test(rolls, what_we_would_not_have_written_is_refused) {
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"},"
             "{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"}]}";
         static const char *const bad[] = {
+            /* NOLINTBEGIN(bugprone-suspicious-missing-comma): lines that are too long */
             "",
             "junk",
             "{}",
@@ -183,6 +184,7 @@ Test(rolls, what_we_would_not_have_written_is_refused) {
             "\"a/b\"}]}",
             newer_first,
             twice,
+            /* NOLINTEND(bugprone-suspicious-missing-comma) */
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
