@@ -54,7 +54,7 @@ class Service(ClusterTest):
         pauses = [later - earlier for earlier, later in zip(starts, starts[1:])]
         for pause, least in zip(pauses, (1, 2, 4, 4)):
             self.assertGreaterEqual(pause, least, pauses)
-        self.assertEqual(fleet.wait_ledger("web", lambda entry: entry["run"] == last.run, 20, "it is recorded")["exit"], 3)
+        self.assertEqual(fleet.wait_ledger("web", lambda entry: entry["run"] == last.run and entry["state"] == "failed", 20, "its end")["exit"], 3)
         # A pause keeps it down, and its end has it run again.
         fleet.jobkeeper("n1", "pause", "web", "--reason", "not now")
         wait_until(lambda: fleet.job_status("n2", "web").get("state") == "paused" and not fleet.running("web"), 30, "it is down")
