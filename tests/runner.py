@@ -82,9 +82,8 @@ def run_registered(programs, test, pattern, environment):
 
 
 def uncounted(environment, directory):
-    """The environment of programs whose executed lines are not to be counted with those of the others; the counts are left in that directory, if they can
-    be: some change their user."""
-    return {**environment, "GCOV_PREFIX": f"{directory}/uncounted", "GCOV_ERROR_FILE": os.devnull}
+    """The environment of programs whose executed lines are not to be counted with those of the others; the counts are left in that directory."""
+    return {**environment, "GCOV_PREFIX": f"{directory}/uncounted"}
 
 
 def forget_counts(build):
