@@ -159,7 +159,7 @@ int cmd_drain(int argc, char **argv) {
             "[NODE]",
             "Has a node, this one where none is named, begin no job any more, until it is "
             "undrained, "
-            "over\nrestarts and reboots. What runs there goes on.",
+            "over\nrestarts and reboots. Services end there; what else runs goes on.",
             "What jobkeeper lock holds there is not waited for, and it works there as before.",
         };
         gboolean json = FALSE, wait = FALSE;
