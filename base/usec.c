@@ -10,3 +10,11 @@ usec_t usec_sub(usec_t a, usec_t b) {
                 return USEC_INFINITY;
         return a > b ? a - b : 0;
 }
+
+usec_t usec_doubled(usec_t first, usec_t most, unsigned times) {
+        usec_t span = first < most ? first : most;
+
+        for (; times > 0 && span > 0 && span < most; times--)
+                span = span > most / 2 ? most : 2 * span;
+        return span;
+}

@@ -15,3 +15,5 @@ typedef uint64_t usec_t;
 /* a + b and a - b that stick to USEC_INFINITY and to 0 instead of wrapping. */
 usec_t usec_add(usec_t a, usec_t b);
 usec_t usec_sub(usec_t a, usec_t b);
+/* Return: `first`, doubled so many times, but no more than `most`. */
+usec_t usec_doubled(usec_t first, usec_t most, unsigned times);

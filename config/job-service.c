@@ -1,8 +1,6 @@
 /* See job-service.h. */
 #include "job-service.h"
 
-#include "duration.h"
-
 typedef struct ServiceKey {
         const char *name, *instead;
 } ServiceKey;
@@ -77,23 +75,9 @@ static void service_check_lock(const JobSpec *spec, const YamlNode *job, Diagnos
                                 lock->value->text);
 }
 
-static void service_check_delays(const JobSpec *spec, Diagnostics *diagnostics) {
-        const JobService *service = &spec->place.service;
-        g_autofree char *delay = duration_to_string(service->delay),
-                        *most = duration_to_string(service->max_delay);
-        bool said = service->delay_mark.file;
-
-        if (service->delay > service->max_delay)
-                diagnostics_add(diagnostics, said ? &service->delay_mark : &service->max_delay_mark,
-                                "job \"%s\": \"delay\" is %s, which is longer than \"max-delay\" "
-                                "(%s): set %s, too",
-                                spec->name, delay, most, said ? "that" : "\"delay\"");
-}
-
 void job_service_read(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         service_check_keys(job, diagnostics);
         service_check_lock(spec, job, diagnostics);
-        service_check_delays(spec, diagnostics);
         spec->lock = JOB_LOCK_EXCLUSIVE;
         spec->slots = 1;
         spec->lock_wait_set = false;

@@ -337,8 +337,6 @@ static void validate_reboot(const JobSpec *spec, Diagnostics *diagnostics) {
 }
 
 static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {
-        if (spec->place.mode == JOB_MODE_SERVICE) /* job-service.h */
-                return;
         if (spec->place.roll.rejoin_timeout > 0)
                 validate_rejoin(spec, diagnostics);
         if (spec->place.roll.reboot != JOB_REBOOT_INTERRUPTS)
@@ -382,18 +380,28 @@ static void validate_replace(const JobSpec *spec, Diagnostics *diagnostics) {
                                 spec->name);
 }
 
-static void validate_retries(const JobSpec *spec, Diagnostics *diagnostics) {
-        const JobRetries *retries = &spec->retries;
-        g_autofree char *delay = duration_to_string(retries->delay),
-                        *most = duration_to_string(retries->max_delay);
+static void validate_delays(const char *job, usec_t delay, const Mark *delay_mark, usec_t most,
+                            const Mark *most_mark, Diagnostics *diagnostics) {
+        g_autofree char *delay_text = duration_to_string(delay),
+                        *most_text = duration_to_string(most);
+        bool said = delay_mark->file;
 
-        if (retries->delay > retries->max_delay)
-                diagnostics_add(
-                    diagnostics,
-                    retries->delay_mark.file ? &retries->delay_mark : &retries->max_delay_mark,
-                    "job \"%s\": \"delay\" is %s, which is longer than \"max-delay\" "
-                    "(%s): set %s, too",
-                    spec->name, delay, most, retries->delay_mark.file ? "that" : "\"delay\"");
+        if (delay > most)
+                diagnostics_add(diagnostics, said ? delay_mark : most_mark,
+                                "job \"%s\": \"delay\" is %s, which is longer than \"max-delay\" "
+                                "(%s): set %s, too",
+                                job, delay_text, most_text, said ? "that" : "\"delay\"");
+}
+
+static void validate_pauses(const JobSpec *spec, Diagnostics *diagnostics) {
+        const JobRetries *retries = &spec->retries;
+        const JobService *service = &spec->place.service;
+
+        validate_delays(spec->name, retries->delay, &retries->delay_mark, retries->max_delay,
+                        &retries->max_delay_mark, diagnostics);
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                validate_delays(spec->name, service->delay, &service->delay_mark,
+                                service->max_delay, &service->max_delay_mark, diagnostics);
 }
 
 static void validate_was(const JobSpec *spec, Diagnostics *diagnostics) {
@@ -429,7 +437,7 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         validate_each_node(spec, diagnostics);
         validate_expectation(spec, diagnostics);
         validate_replace(spec, diagnostics);
-        validate_retries(spec, diagnostics);
+        validate_pauses(spec, diagnostics);
         job_links_validate(spec->name, &spec->books.links, diagnostics);
         validate_was(spec, diagnostics);
 }

@@ -64,13 +64,13 @@ static const Member *control_member_of_each(const View *view, const JobSpec *eac
 /* The job of mode each-node has no instance here. Return: newly allocated. */
 static char *control_not_here(const View *view, const JobSpec *each, const char *base) {
         const Member *member = control_member_of_each(view, each);
+        g_autofree char *such =
+            member ? g_strdup_printf(", as on %s for \"%s@%s\"", member->node, base, member->node)
+                   : g_strdup("");
 
-        return member ? g_strdup_printf("job \"%s\" does not run on this node (\"nodes\" does not "
-                                        "match it): ask on one of those, as on %s for \"%s@%s\"",
-                                        base, member->node, base, member->node)
-                      : g_strdup_printf("job \"%s\" does not run on this node (\"nodes\" does not "
-                                        "match it): ask on one of those",
-                                        base);
+        return g_strdup_printf("job \"%s\" does not run on this node (\"nodes\" does not match "
+                               "it): ask on one of those%s",
+                               base, such);
 }
 
 /* Return: newly allocated (g_free), where a job is that the files have, and this node has not under

@@ -77,11 +77,11 @@ static bool next_on_step(void *userdata) {
         json_object_set(object, "ticks", json_object_get(answer->gathered, "ticks"));
         if (schedule && schedule_random_delay(schedule) > 0)
                 json_object_set(object, "starts", json_object_get(answer->gathered, "starts"));
-        if (spec)
+        if (spec) {
                 (void)json_object_set_new(object, "links",
                                           link_report(answer_view(answer)->jobset, spec));
-        if (spec && spec->place.mode == JOB_MODE_SERVICE)
-                json_object_set_new(object, "mode", json_string("service"));
+                status_add_mode(spec, object);
+        }
         status_add_pause(answer_view(answer), answer->job, object);
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());

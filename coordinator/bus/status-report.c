@@ -397,6 +397,11 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
         return words[state];
 }
 
+void status_add_mode(const JobSpec *spec, json_t *object) {
+        if (spec->place.mode == JOB_MODE_SERVICE)
+                json_object_set_new(object, "mode", json_string("service"));
+}
+
 void status_add_pause(const View *view, const char *job, json_t *object) {
         ControlPause pause = {0};
 
@@ -539,8 +544,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
         add_next_tick(object, spec, ledger, drifted);
         add_after(object, spec);
-        if (spec->place.mode == JOB_MODE_SERVICE)
-                json_object_set_new(object, "mode", json_string("service"));
+        status_add_mode(spec, object);
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
         status_add_pause(view, name, object);

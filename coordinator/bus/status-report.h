@@ -38,6 +38,8 @@ void status_add_left_jobs(const View *view, GPtrArray *names);
  * node does not have the job (any more), and runs nothing of it. */
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger);
 
+/* Adds "mode" where the job is a service. */
+void status_add_mode(const JobSpec *spec, json_t *object);
 /* Adds "paused" where the job is, by itself or with all. */
 void status_add_pause(const View *view, const char *job, json_t *object);
 /* Return: whether the cluster runs the job by another definition than ours. `ledger`: that was just

@@ -544,9 +544,7 @@ static bool scheduled_job_has_no_node(const ScheduledJob *job) {
                !scheduled_job_runs_here(job);
 }
 
-/* Return: newly allocated, of a service: what has to be known before it is run again; NULL:
- * nothing.
- */
+/* Return: newly allocated, of a service: what has to be known before it is run again, or NULL. */
 static char *scheduled_job_awaits_word(const ScheduledJob *job) {
         const Ledger *ledger = job_ledger_known(job->ledger);
         int64_t tick = ledger ? ledger_service_tick(ledger) : 0;

@@ -58,9 +58,10 @@ void decide_service(const DecisionInput *input, Decision *ret) {
 }
 
 void decide_by_mode(const DecisionInput *input, Decision *ret) {
-        *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
         if (input->service)
                 decide_service(input, ret);
         else if (input->schedule)
                 decide(input, ret);
+        else
+                *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
 }

@@ -95,8 +95,8 @@ static void explain_verdict(const DecisionInput *input, const Decision *decision
                 explanation->why = g_strdup("no node can run it at present");
 }
 
-/* Asks decide() in the name of whoever decides it: the owner of the run in the way, or the first
- * candidate. */
+/* Asks decide_by_mode() in the name of whoever decides it: the owner of the run in the way, or the
+ * first candidate. */
 static void explain_by_decision(const DecisionInput *input, int64_t tick,
                                 Explanation *explanation) {
         const LedgerEntry *claimed = ledger_first_claimed(input->ledger);

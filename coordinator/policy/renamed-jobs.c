@@ -66,13 +66,13 @@ static void renamed_choose(const Renamed *renamed, const JobSpec *job, JobSpec *
                                 "was in force of \"%s\" before stays",
                                 job->name, was->job, other->mark.line, other->mark.file, job->name);
                 g_hash_table_add(renamed->aside, (gpointer)job);
-        } else if (g_hash_table_add(renamed->aside, other))
-                diagnostics_add(
-                    renamed->diagnostics, &other->mark,
-                    "job \"%s\" has the name that job \"%s\" had before, as \"was\" says "
-                    "in line %u of %s: give it another one, or take that out; it does "
-                    "not take effect",
-                    other->name, job->name, was->mark.line, was->mark.file);
+        } else if (g_hash_table_add(renamed->aside, other)) {
+                diagnostics_add(renamed->diagnostics, &other->mark,
+                                "job \"%s\" has the name that job \"%s\" had before, as \"was\" "
+                                "says in line %u of %s: give it another one, or take that out; it "
+                                "does not take effect",
+                                other->name, job->name, was->mark.line, was->mark.file);
+        }
 }
 
 /* What is kept beside the files stays, whatever is new. */

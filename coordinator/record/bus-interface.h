@@ -66,7 +66,7 @@
  *      "was": "backup",        only where it was renamed: what is before stands under that
  *      "renamed": "orders"}    only where it goes on under that
  *     Also of a job that has left the files, for as long as its records stand. By the name of a job
- *     of mode each-node in the files: the newest runs of all nodes.
+ *     of mode each-node, also of one that is in no file here: the newest runs of all nodes.
  *
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
@@ -240,7 +240,8 @@
  *     LockRevoked(s id, s "", b false)           somebody asks for it
  *
  * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .JobElsewhere (another
- * node has it, or each has its own), .NotConnected (no ZooKeeper session), .NoCandidate, .Paused, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
+ * node has it, or each has its own), .NotConnected (no ZooKeeper session), .NoCandidate, .Paused,
+ * .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
  * org.freedesktop.DBus.Error.LimitsExceeded where too much is asked at a time, or would be answered.
  */
 // clang-format on

@@ -52,8 +52,7 @@ bool control_resume(json_t *control, const char *job, usec_t now);
 
 /* The job has another name now: what is said of it, also that it was paused, is said of that,
  * unless that is paused for as long itself: somebody who knew the new name may have paused it
- * meanwhile. `control` may be NULL. `now`: as above. Return: whether anything was said of `from`.
- */
+ * meanwhile. `control` may be NULL. `now`: as above. Return: whether there was anything to move. */
 bool control_pause_move(json_t *control, const char *from, const char *to, usec_t now);
 
 /* For people. Return: newly allocated, a part of a sentence, the same for as long as it lasts; a

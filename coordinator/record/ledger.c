@@ -455,7 +455,8 @@ static RunRecord *record_short(const RunRecord *record) {
 
 /* Return: whether the definition in force has ticks. */
 static bool has_ticks(const Ledger *ledger) {
-        return *ledger->digest && g_strcmp0(ledger->schedule, "") != 0;
+        return *ledger->digest && g_strcmp0(ledger->schedule, "") != 0 &&
+               g_strcmp0(ledger->schedule, LEDGER_SERVICE) != 0;
 }
 
 int64_t ledger_service_tick(const Ledger *ledger) {
@@ -471,9 +472,7 @@ bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry
 /* Return: whether what it is of may be attempted again by the definition in force: what has no
  * ticks any more has no attempts of them. */
 static bool entry_may_go_on(const Ledger *ledger, const LedgerEntry *entry) {
-        if (entry->service || ledger_service_tick(ledger))
-                return entry->service && entry->tick == ledger_service_tick(ledger);
-        return has_ticks(ledger);
+        return entry->service ? !ledger_is_of_earlier_service(ledger, entry) : has_ticks(ledger);
 }
 
 /* Return: whether its end is still to tell whether another follows. What was over already is not
@@ -780,18 +779,20 @@ void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now) {
         ledger->instead_of = before;
 }
 
-void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
-        g_autofree char *text = schedule ? schedule_to_string(schedule) : g_strdup("");
-
+/* Takes the text. */
+static void set_schedule(Ledger *ledger, char *text) {
         g_free(ledger->schedule);
-        ledger->schedule = strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL;
+        ledger->schedule = text;
         drop_retries(ledger);
         ledger_compact(ledger, NULL);
 }
 
+void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
+        g_autofree char *text = schedule ? schedule_to_string(schedule) : g_strdup("");
+
+        set_schedule(ledger, strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL);
+}
+
 void ledger_set_service(Ledger *ledger) {
-        g_free(ledger->schedule);
-        ledger->schedule = g_strdup(LEDGER_SERVICE);
-        drop_retries(ledger);
-        ledger_compact(ledger, NULL);
+        set_schedule(ledger, g_strdup(LEDGER_SERVICE));
 }

@@ -185,8 +185,7 @@ bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry
 /* Notes that the zones of the schedule (NULL: none) are in force as this machine knows them. */
 void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now);
 /* Return: 0 with the schedule in force, newly allocated, or NULL when there is none, as with a
- * service; -ENOENT where
- * it is not known. */
+ * service; -ENOENT where it is not known. */
 int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);
 
 /* A node lost the job at `now`. Whether others have it is not known: nothing else changes. */

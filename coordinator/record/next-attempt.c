@@ -49,11 +49,9 @@ static usec_t next_attempt_begin_of_service(const RunRecord *record, usec_t now)
 
 static usec_t next_attempt_pause(const RunRecord *record) {
         const RunTerms *terms = &record->terms;
-        usec_t most = MIN(terms->max_delay, JOB_RETRY_DELAY_MAX), pause = MIN(terms->delay, most);
 
-        for (unsigned i = 1; i < record->attempt && pause > 0 && pause < most; i++)
-                pause = MIN(2 * pause, most);
-        return pause;
+        return usec_doubled(terms->delay, MIN(terms->max_delay, JOB_RETRY_DELAY_MAX),
+                            MAX(record->attempt, 1) - 1);
 }
 
 /* Return: whether it is over, and not known to have done its work. */

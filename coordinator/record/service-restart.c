@@ -17,12 +17,8 @@ static const ServiceEndKind service_end_kinds[RUN_STATE_COUNT] = {
 };
 
 static usec_t service_restart_pause(const ServiceEnd *end, unsigned doublings) {
-        usec_t most = MAX(end->max_delay, SERVICE_RESTART_MIN);
-        usec_t pause = CLAMP(end->delay, SERVICE_RESTART_MIN, most);
-
-        for (unsigned i = 0; i < doublings && pause < most; i++)
-                pause = pause > most / 2 ? most : 2 * pause;
-        return pause;
+        return usec_doubled(MAX(end->delay, SERVICE_RESTART_MIN),
+                            MAX(end->max_delay, SERVICE_RESTART_MIN), doublings);
 }
 
 ServiceRestart service_restart_after(const ServiceEnd *end) {

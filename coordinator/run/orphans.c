@@ -10,7 +10,8 @@
  * A run that continues without its locks may live on for as long as its machine does, and nobody
  * but its own daemon knows. Its record stays claimed, which keeps others from beginning, until that
  * daemon is back, or its node has been gone for takeover-after. Each node counts that for itself,
- * from when it saw the other one gone: who begins later counts longer.
+ * from when it saw the other one gone: who begins later counts longer. So is one waited for whose
+ * job says `reboot`, for rejoin-timeout: its node says what it has come to when it is back.
  */
 #include "orphans.h"
 
@@ -27,7 +28,7 @@
 #include "timer.h"
 
 #define ORPHANS_LOOK_AGAIN (1 * USEC_PER_SEC)
-/* While nothing but runs that continue is waited for. */
+/* While nothing but runs that continue, or that a reboot may end, is waited for. */
 #define ORPHANS_LOOK_WAITING (10 * USEC_PER_SEC)
 /* More are not remembered for the case that others die. */
 #define ORPHANS_LEFT_MAX 1000
@@ -320,34 +321,31 @@ static usec_t orphan_patience(const Orphan *orphan) {
                         clock_boottime());
 }
 
-static void orphan_tell_reboot(const Orphan *orphan) {
-        const LogAbout about = {
-            .job = orphan->record->job, .run = orphan->record->run, .tick = orphan->record->tick};
+static void orphan_tell_wait(const Orphan *orphan) {
+        const RunRecord *record = orphan->record;
+        const LogAbout about = {.message_id = record->continues ? MESSAGE_RUN_CONTINUES : NULL,
+                                .job = record->job,
+                                .run = record->run,
+                                .tick = record->tick};
         g_autofree char *words = duration_to_string(orphan_patience_in_all(orphan));
 
-        log_notice(&about,
-                   "node %s disappeared during run %s, which its reboot may end: it says so when "
-                   "it is back (rejoin-timeout: %s)",
-                   orphan->dead->node, orphan->record->run, words);
-}
-
-static void orphan_wait(const Orphan *orphan, usec_t patience) {
-        const LogAbout about = {.message_id = MESSAGE_RUN_CONTINUES,
-                                .job = orphan->record->job,
-                                .run = orphan->record->run,
-                                .tick = orphan->record->tick};
-        DeadNode *dead = orphan->dead;
-        g_autofree char *words = duration_to_string(orphan_patience_in_all(orphan));
-
-        if (dead->looks == 1 && !orphan->record->continues)
-                orphan_tell_reboot(orphan);
-        else if (dead->looks == 1)
+        if (record->continues)
                 log_warning(&about,
                             "node %s disappeared during run %s, which continues without its locks: "
                             "no other run of the job begins before it is recorded (takeover-after: "
                             "%s)",
-                            dead->node, orphan->record->run, words);
-        orphan_done_for(dead, usec_add(patience, 1));
+                            orphan->dead->node, record->run, words);
+        else
+                log_notice(&about,
+                           "node %s disappeared during run %s, which its reboot may end: it says "
+                           "so when it is back (rejoin-timeout: %s)",
+                           orphan->dead->node, record->run, words);
+}
+
+static void orphan_wait(const Orphan *orphan, usec_t patience) {
+        if (orphan->dead->looks == 1)
+                orphan_tell_wait(orphan);
+        orphan_done_for(orphan->dead, usec_add(patience, 1));
 }
 
 static void orphan_remove_entry(const Orphan *orphan) {

@@ -1,7 +1,8 @@
 /* Orphans: runs that stand open under the name of a node that is gone. The survivors settle them,
  * rank by rank, as unknown, once the dead node's contenders are gone too: then its session is over,
- * and with it, by the deadline, whatever it ran; but for what continues without its locks, which is
- * waited for. What a person wanted to end when its node was gone already is not attempted again. */
+ * and with it, by the deadline, whatever it ran; but for what continues without its locks, or what
+ * a reboot may have ended (`reboot`), which is waited for. What a person wanted to end when its
+ * node was gone already is not attempted again. */
 #pragma once
 
 #include "members.h"

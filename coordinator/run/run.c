@@ -293,7 +293,14 @@ static bool run_ends_with_reboot(const Run *run) {
                (run->shut_down && result->stop == UNIT_STOP_OWNER);
 }
 
-/* The contenders go with the session. */
+/* Nothing of it is left here. The contenders, where there are some, go with the session. */
+static void run_discard(Run *run) {
+        if (run->unit)
+                unit_discard(run->unit);
+        run->locks = lock_set_forget(run->locks);
+        run->parts->settled(run, run->parts->userdata);
+}
+
 static void run_leave_to_reboot(Run *run) {
         const LogAbout fields = run_about(run, NULL);
         g_autofree char *words = run_in_words(run->record);
@@ -306,9 +313,7 @@ static void run_leave_to_reboot(Run *run) {
         ended_units_add(run->parts->node->runtime_dir, run->record->unit, clock_monotonic(),
                         "the machine was shut down");
         run->phase = RUN_PHASE_SETTLED;
-        unit_discard(run->unit);
-        run->locks = lock_set_forget(run->locks);
-        run->parts->settled(run, run->parts->userdata);
+        run_discard(run);
 }
 
 static bool run_action_is_end(RunAction action) {
@@ -344,10 +349,7 @@ static void run_perform(Run *run, RunAction action) {
                 unit_forsake(g_steal_pointer(&run->unit));
                 break;
         case RUN_ACTION_DISCARD:
-                if (run->unit)
-                        unit_discard(run->unit);
-                run->locks = lock_set_forget(run->locks);
-                run->parts->settled(run, run->parts->userdata);
+                run_discard(run);
                 return;
         case RUN_ACTION_IMPOSSIBLE:
                 abort();

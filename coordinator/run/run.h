@@ -43,7 +43,7 @@ struct Run {
             *overdue;     /* set until its unit is heard of: when it may not begin any more */
         bool interrupted; /* we ended it, so its end is not its own result */
         bool unwanted;    /* a person had it ended */
-        bool shut_down;   /* its machine ended it, or we for that */
+        bool shut_down;   /* we ended it since its machine goes down */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */
         int32_t record_version;
         bool session_lost; /* that of the claim: its contenders are gone, or will be */

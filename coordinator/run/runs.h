@@ -42,9 +42,7 @@ void runs_stop_all(Runs *runs, const char *why);
 void runs_stop_for_shutdown(Runs *runs, const char *why);
 /* The same for those of services alone; `why` is a part of a sentence. */
 void runs_stop_services(Runs *runs, const char *why);
-/* The job files were read anew: as service_run_judge(), of all. It is done for each that comes,
- * too.
- */
+/* The job files were read anew: as service_run_judge(), of all. Each that comes is judged, too. */
 void runs_judge_services(Runs *runs);
 /* The same for those that must not go on without their locks, nor without a fence. */
 void runs_stop_guarded(Runs *runs, const char *why);

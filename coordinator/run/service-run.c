@@ -12,8 +12,8 @@ static const char *service_run_why_not(const JobSpec *spec, const char *job, boo
                 return whole ? "its job is not in this node's job files any more" : NULL;
         if (spec->place.mode != JOB_MODE_SERVICE)
                 return "its job is no service any more";
-        if (!g_str_equal(spec->name,
-                         job)) /* the new name begins when nothing runs by the old one */
+        /* The new name begins when nothing runs by the old one. */
+        if (!g_str_equal(spec->name, job))
                 return "its job has another name";
         return job_spec_matches_node(spec, config->node_name, config->labels)
                    ? NULL

@@ -14,6 +14,15 @@ static const usec_t samples[] = {0,
                                  USEC_INFINITY - 1,
                                  USEC_INFINITY};
 
+Test(clock, doubled_up_to_a_most) {
+        cr_expect_eq(usec_doubled(3, 20, 0), 3);
+        cr_expect_eq(usec_doubled(3, 20, 2), 12);
+        cr_expect_eq(usec_doubled(3, 20, 3), 20);
+        cr_expect_eq(usec_doubled(30, 20, 0), 20);
+        cr_expect_eq(usec_doubled(0, 20, UINT_MAX), 0);
+        cr_expect_eq(usec_doubled(1, USEC_INFINITY, UINT_MAX), USEC_INFINITY);
+}
+
 Test(clock, add) {
         cr_expect_eq(usec_add(0, 0), 0);
         cr_expect_eq(usec_add(1, 2), 3);
