@@ -196,13 +196,11 @@ static void add_switch(json_t *forms, const Key *key) {
                 json_array_append_new(forms, json_pack("{s:[b,s]}", "enum", false, "no"));
 }
 
-/* Values that are reserved for later are none. */
 static json_t *choice_schema(const Key *key) {
         json_t *names = json_array();
 
         for (const KeyChoice *choice = key->choices; choice->name; choice++)
-                if (!choice->later)
-                        json_array_append_new(names, json_string(choice->name));
+                json_array_append_new(names, json_string(choice->name));
         return json_pack("{s:o}", "enum", names);
 }
 
@@ -349,8 +347,7 @@ static char *values_of(const Key *key) {
         if ((key->forms & KEY_DURATION) && key->max != USEC_INFINITY)
                 g_string_append_printf(text, "%s to %s", low, high);
         for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
-                if (!choice->later)
-                        append_form(text, choice->name);
+                append_form(text, choice->name);
         if (key->fallback && g_str_equal(text->str, key->fallback))
                 g_string_truncate(text, 0); /* the default is the only value */
         return text->len > 0 ? g_strdup_printf(" (%s)", text->str) : g_strdup("");
@@ -358,13 +355,6 @@ static char *values_of(const Key *key) {
 
 static bool is_reserved(const Key *key) {
         return key->flags & KEY_DEFAULT_ONLY;
-}
-
-static bool has_reserved_choice(const Key *key) {
-        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
-                if (choice->later)
-                        return true;
-        return false;
 }
 
 typedef void (*KeyVisit)(const Key *key, const char *name, GString *out);
@@ -404,16 +394,11 @@ static void visit_key(const Key *key, const char *name, GString *out) {
 }
 
 static void visit_reserved(const Key *key, const char *name, GString *out) {
-        g_autoptr(GString) values = g_string_new(NULL);
         g_autofree char *fallback = escaped(key->fallback ? key->fallback : "");
 
-        if (!is_reserved(key) && !has_reserved_choice(key))
-                return;
-        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
-                if (choice->later)
-                        append_form(values, choice->name);
-        g_string_append_printf(out, "|  *%s*\n:  %s\n:  %s\n", name, fallback,
-                               values->len > 0 ? values->str : "anything but the default");
+        if (is_reserved(key))
+                g_string_append_printf(out, "|  *%s*\n:  %s\n:  anything but the default\n", name,
+                                       fallback);
 }
 
 static void print_table(const Document *document, KeyVisit visit, const char *last) {
@@ -448,7 +433,7 @@ static int print_manual(void) {
 
 static void visit_list(const Key *key, const char *name, GString *out) {
         g_string_append_printf(out, "%s\t%s\t%s\n", name, key->fallback ? key->fallback : "",
-                               is_reserved(key) || has_reserved_choice(key) ? "reserved" : "");
+                               is_reserved(key) ? "reserved" : "");
 }
 
 static int print_list(const Document *document) {

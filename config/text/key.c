@@ -59,8 +59,7 @@ const Key *key_table_find(const KeyTable *table, const char *name) {
         return NULL;
 }
 
-/* Return: the forms as people would say them: "an integer", "a text or a list"; without the words
- * that are only reserved. */
+/* Return: the forms as people would say them: "an integer", "a text or a list". */
 static char *forms_to_string(const Key *key) {
         g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
         GString *text = g_string_new(NULL);
@@ -74,8 +73,7 @@ static char *forms_to_string(const Key *key) {
         if (key->forms & KEY_DURATION)
                 g_ptr_array_add(words, g_strdup("a duration (\"1h 30min\", or whole seconds)"));
         for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
-                if (!choice->later)
-                        g_ptr_array_add(words, g_strdup_printf("\"%s\"", choice->name));
+                g_ptr_array_add(words, g_strdup_printf("\"%s\"", choice->name));
         if (key->forms & KEY_LIST)
                 g_ptr_array_add(words, g_strdup("a list"));
         if (key->forms & KEY_NONE)
@@ -217,13 +215,6 @@ static bool check_support(const Key *key, const char *label, const YamlNode *nod
         if ((key->flags & KEY_DEFAULT_ONLY) && !number_is_default(key, number)) {
                 diagnostics_add(diagnostics, &node->mark, "%s other than %s is not supported yet",
                                 label, key->fallback);
-                return false;
-        }
-        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
-                if (!choice->later || !g_str_equal(choice->name, node->text))
-                        continue;
-                diagnostics_add(diagnostics, &node->mark, "%s: \"%s\" is not supported yet", label,
-                                choice->name);
                 return false;
         }
         return true;

@@ -50,7 +50,6 @@ typedef enum KeyFlags {
 struct KeyChoice {
         const char *name; /* NULL ends the choices */
         int value;
-        bool later; /* known, and not supported yet */
 };
 
 struct Key {
