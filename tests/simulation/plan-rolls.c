@@ -12,9 +12,8 @@
 
 static void plan_roll_take_lock(PlanJob *job, PlanMode mode, unsigned slots) {
         PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
-        bool has = own && g_str_has_prefix(own->resource, NAME_OF_JOB_LOCK_PREFIX);
 
-        if (has)
+        if (own && name_is_of_job_lock(own->resource))
                 g_ptr_array_remove_index(job->locks, 0);
         if (mode == PLAN_NONE)
                 return;
@@ -90,8 +89,6 @@ PlanJob *plan_roll_instance(const PlanJob *job, unsigned machine) {
 unsigned plan_roll_turns(const PlanJob *job) {
         const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
 
-        return own && own->mode == PLAN_EXCLUSIVE &&
-                       g_str_has_prefix(own->resource, NAME_OF_JOB_LOCK_PREFIX)
-                   ? own->slots
-                   : 0;
+        return own && own->mode == PLAN_EXCLUSIVE && name_is_of_job_lock(own->resource) ? own->slots
+                                                                                        : 0;
 }

@@ -2,6 +2,7 @@
 #include "checker.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -78,6 +79,15 @@ const char *checker_rule(const Checker *checker) {
 
 const Plan *checker_plan(const Checker *checker) {
         return checker->plan;
+}
+
+const PlanJob *checker_contender_job(const Checker *checker, const TreeNode *contender) {
+        json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
+        const char *name = json_string_value(json_object_get(said, "job"));
+        const PlanJob *job = name ? plan_find(checker->plan, name) : NULL;
+
+        json_decref(said);
+        return job;
 }
 
 const History *checker_history(const Checker *checker) {

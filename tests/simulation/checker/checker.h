@@ -85,6 +85,8 @@ const char *checker_rule(const Checker *checker);
 
 void checker_complain(Checker *checker, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const Plan *checker_plan(const Checker *checker);
+/* Return: the job that a contender says it stands for; NULL: none of the plan. */
+const PlanJob *checker_contender_job(const Checker *checker, const TreeNode *contender);
 const History *checker_history(const Checker *checker);
 /* A run begins. */
 void checker_judge_locks(Checker *checker, const HistoryRun *run);

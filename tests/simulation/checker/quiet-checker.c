@@ -103,11 +103,8 @@ typedef struct Stale {
 /* Return: whether who stands there waits as long as it takes: its machine's turn comes when the
  * others have had theirs. That it takes it is looked at by turn-checker.c. */
 static bool stale_waits_for_turn(const Stale *stale, const TreeNode *contender) {
-        json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
-        const char *name = json_string_value(json_object_get(said, "job"));
-        const PlanJob *job = name ? plan_find(checker_plan(stale->checker), name) : NULL;
+        const PlanJob *job = checker_contender_job(stale->checker, contender);
 
-        json_decref(said);
         return job && job->roll.node;
 }
 

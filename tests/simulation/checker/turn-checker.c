@@ -3,7 +3,6 @@
  * See checker.h. */
 #include "turn-checker.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "contender.h"
@@ -71,16 +70,13 @@ TurnBook *turn_book_free(TurnBook *book) {
 
 /* Return: how many may hold what that contender of a job stands for; 0: it is no job's. */
 static unsigned turn_slots(const Checker *checker, const TreeNode *contender) {
-        json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
-        const char *name = json_string_value(json_object_get(said, "job"));
-        const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
-        bool own = g_str_has_prefix(contender->parent->name, "job:");
-        unsigned beside = job && job->roll.node ? plan_roll_turns(job) : job ? job->beside : 0;
+        const PlanJob *job = checker_contender_job(checker, contender);
 
-        json_decref(said);
         if (!job)
                 return 0;
-        return own && !job->allows ? beside : plan_slots(contender->parent->name);
+        if (job->allows || !g_str_has_prefix(contender->parent->name, "job:"))
+                return plan_slots(contender->parent->name);
+        return job->roll.node ? plan_roll_turns(job) : job->beside;
 }
 
 typedef struct TurnQueue {
