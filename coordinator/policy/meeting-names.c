@@ -20,7 +20,6 @@ MeetingNames *meeting_names_new(const JobSet *jobset, const JobSpec *job) {
         MeetingNames *names = g_new0(MeetingNames, 1);
 
         names->job = g_strdup(job->name);
-        names->was = g_strdup(job->books.was.job);
         names->parents = job_links_parents(&job->books.links);
         names->were = meeting_names_were(jobset, names->parents);
         return names;
@@ -30,7 +29,6 @@ MeetingNames *meeting_names_free(MeetingNames *names) {
         if (!names)
                 return NULL;
         g_free(names->job);
-        g_free(names->was);
         g_strfreev(names->parents);
         g_strfreev(names->were);
         g_free(names);

@@ -7,9 +7,9 @@
 #include "meetings.h"
 
 typedef struct MeetingNames {
-        char *job, *was; /* that waits, and its name of before; NULL: it had none */
-        char **parents;  /* that are waited for */
-        char **were;     /* the name of before of each of them; "": it had none */
+        char *job;      /* that waits */
+        char **parents; /* that are waited for */
+        char **were;    /* the name of before of each of them; "": it had none */
 } MeetingNames;
 
 /* Return: newly allocated, as the set has them now. `job` waits for several together. */

@@ -61,7 +61,7 @@ bool roll_awaits(const RollInput *input, const RollRun *run) {
 static bool roll_is_late(const RollInput *input, const RollRun *run) {
         return input->rejoin_timeout > 0 && run->tick == input->tick &&
                roll_is_others(input, run) &&
-               (run->back.late || (roll_misses(input, run) && !roll_has_time(input, run)));
+               (run->back.late || (run->back.since > 0 && !roll_has_time(input, run)));
 }
 
 /* Return: the oldest of those whose machines are late; NULL: none is. */

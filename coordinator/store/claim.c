@@ -144,9 +144,8 @@ static void claim_read_back(Claim *claim) {
 
 /* Return: whether nothing was done because of what stands in the roll. */
 static bool claim_failed_at_turn(const Claim *claim, const ZkReply *reply) {
-        return claim->turn_op > 0 && claim->turn_op < reply->n_results &&
-               reply->code == ZK_BAD_VERSION &&
-               reply->results[claim->turn_op].code == ZK_BAD_VERSION;
+        return claim->turn_op > 0 && reply->code == ZK_BAD_VERSION &&
+               zk_ops_failed_at(reply, claim->turn_op);
 }
 
 static void claim_on_done(const ZkReply *reply, void *userdata) {

@@ -16,9 +16,7 @@
 typedef struct RollBlocker {
         const RollRun *run; /* borrowed from the rolls */
         bool is_over;
-        RunState state;  /* how it has ended; RUN_CLAIMED: there is nothing to be known of that */
-        RollReturn back; /* without its texts */
-        char *boot;
+        RunRecord *record; /* NULL: there is none, or it cannot be read */
 } RollBlocker;
 
 /* A machine that is waited for, or whose run is in the way. */
@@ -61,7 +59,7 @@ RollLook *roll_look_free(RollLook *look) {
         flight_free(look->flight);
         zk_call_free(look->write);
         g_ptr_array_unref(look->seen);
-        g_free(look->blocker.boot);
+        run_record_free(look->blocker.record);
         rolls_free(look->rolls);
         g_free(look->job);
         g_free(look->path);
@@ -165,48 +163,36 @@ static void roll_look_at_members(RollLook *look) {
 
 /* ---- who is in the way ---- */
 
-/* It is waited for, as whoever settled it would have noted (roll-note.h). */
-static void roll_look_await_blocker(RollLook *look, const RunRecord *found, bool again) {
-        RollBlocker *blocker = &look->blocker;
-
-        blocker->state = found->state;
-        blocker->boot = g_strdup(found->boot);
-        blocker->back =
-            (RollReturn){.since = found->ended ? found->ended : look->input.now, .again = again};
-}
-
 static void roll_look_on_record(const ZkReply *reply, void *userdata) {
         RollLook *look = userdata;
         RollBlocker *blocker = &look->blocker;
-        _cleanup_(run_record_freep) RunRecord *found = NULL;
-        bool again;
 
+        blocker->record = run_record_free(blocker->record);
         blocker->is_over = reply->code == ZK_NO_NODE;
-        blocker->state = RUN_CLAIMED;
-        blocker->back = (RollReturn){0};
-        g_clear_pointer(&blocker->boot, g_free);
-        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &found) < 0)
-                return;
-        blocker->is_over = run_state_is_final(found->state);
-        again = next_attempt_not_before(found, 1) > 0;
-        if (blocker->is_over && look->input.rejoin_timeout > 0)
-                roll_look_await_blocker(look, found, again);
-        else if (roll_is_failure(found->state) && !again)
-                blocker->state = found->state;
+        if (reply->code == ZK_OK &&
+            run_record_decode(reply->data, reply->data_size, &blocker->record) == 0)
+                blocker->is_over = run_state_is_final(blocker->record->state);
 }
 
-/* Whoever settled it did not say so in the roll. */
+/* Whoever settled it did not say so in the roll: it stands there as that would have noted it
+ * (roll-note.h). */
 static void roll_look_note_blocker(RollLook *look) {
-        const RollBlocker *blocker = &look->blocker;
-        RollRun run = *blocker->run;
+        const RunRecord *found = look->blocker.record;
+        bool again = found && next_attempt_not_before(found, 1) > 0,
+             waits = found && look->input.rejoin_timeout > 0;
+        RollRun run = *look->blocker.run;
 
-        run.state = blocker->state;
-        run.back = blocker->back;
-        run.back.boot = blocker->boot;
-        if (blocker->state == RUN_CLAIMED)
-                (void)rolls_forget(look->rolls, run.tick, run.node);
-        else
+        run.back = (RollReturn){0};
+        if (found)
+                run.state = found->state;
+        if (waits)
+                run.back = (RollReturn){.since = found->ended ? found->ended : look->input.now,
+                                        .boot = found->boot,
+                                        .again = again};
+        if (waits || (found && roll_is_failure(found->state) && !again))
                 (void)rolls_put(look->rolls, &run);
+        else
+                (void)rolls_forget(look->rolls, run.tick, run.node);
 }
 
 static void roll_look_on_blocker(ZkCode code, void *userdata) {

@@ -94,15 +94,13 @@ void roll_note_read(RollNote *note, Flight *flight) {
  * anything, and where very many fail at the same moment each would only be in the way of the rest.
  */
 static bool roll_note_is_known_to_fail(const RollNote *note) {
-        unsigned failures = 0;
+        const RollInput input = {.rolls = note->read,
+                                 .tick = note->tick,
+                                 .node = note->node,
+                                 .max_failures = JOB_FAILURES_MAX};
+        const RollRun *run;
 
-        for (guint i = 0; i < note->read->runs->len; i++) {
-                const RollRun *run = note->read->runs->pdata[i];
-
-                failures += run->tick == note->tick && roll_is_failure(run->state) &&
-                            !g_str_equal(run->node, note->node);
-        }
-        return failures >= JOB_FAILURES_MAX;
+        return roll_judge(&input, &run) == ROLL_STOPPED;
 }
 
 /* Return: what is known of the return of its machine, borrowed. What is only known better by now
@@ -145,8 +143,7 @@ void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const
 
 /* Return: whether it was our operation that was refused so. */
 static bool roll_note_has_failed(const RollNote *note, const ZkReply *reply) {
-        return note->data && note->op < reply->n_results &&
-               reply->results[note->op].code == reply->code;
+        return note->data && zk_ops_failed_at(reply, note->op);
 }
 
 bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply) {

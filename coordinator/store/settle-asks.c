@@ -19,11 +19,12 @@ typedef struct SettleAsk {
         FollowLink link;
         char *job;
         usec_t within; /* so long it may be begun */
-        char *run, *request_path, *record_path;
+        char *run, *request_path;
         char *data; /* of the request, as it is written now; NULL: it is not */
         bool there;
-        /* By the name that its job had: who settled before us may have asked so. NULL: none. */
-        char *was_request_path, *was_record_paths[2];
+        /* Paths, of which one is there once it was asked for: who settled before us may have asked
+         * by the name that its job had. */
+        GPtrArray *traces;
         SettleMeeting *meeting; /* it waits for others, too; NULL: it does not */
 } SettleAsk;
 
@@ -44,10 +45,7 @@ static void settle_ask_free(void *data) {
         g_free(ask->job);
         g_free(ask->run);
         g_free(ask->request_path);
-        g_free(ask->record_path);
-        g_free(ask->was_request_path);
-        g_free(ask->was_record_paths[0]);
-        g_free(ask->was_record_paths[1]);
+        g_ptr_array_unref(ask->traces);
         g_free(ask->data);
         g_clear_pointer(&ask->meeting, settle_meeting_free);
         g_free(ask);
@@ -70,6 +68,7 @@ static SettleAsk *settle_asks_append(SettleAsks *asks, const JobSpec *job, Follo
         ask->link = link;
         ask->job = g_strdup(job->name);
         ask->within = job->start_deadline;
+        ask->traces = g_ptr_array_new_with_free_func(g_free);
         g_ptr_array_add(asks->asks, ask);
         return ask;
 }
@@ -77,7 +76,8 @@ static SettleAsk *settle_asks_append(SettleAsks *asks, const JobSpec *job, Follo
 static void settle_ask_name(SettleAsk *ask, const char *root, char *run, const char *request) {
         ask->run = run;
         ask->request_path = path_request(root, request);
-        ask->record_path = path_run(root, ask->job, run);
+        g_ptr_array_add(ask->traces, g_strdup(ask->request_path));
+        g_ptr_array_add(ask->traces, path_run(root, ask->job, run));
 }
 
 /* Return: the tick that the run has, or the first of its chain; 0: that was by hand. */
@@ -88,9 +88,9 @@ static int64_t settle_asks_tick(const RunRecord *record) {
 /* It was run by either name. */
 static void settle_ask_name_was(SettleAsk *ask, const char *root, const char *was, const char *run,
                                 const char *request) {
-        ask->was_request_path = path_request(root, request);
-        ask->was_record_paths[0] = path_run(root, was, run);
-        ask->was_record_paths[1] = path_run(root, ask->job, run);
+        g_ptr_array_add(ask->traces, path_request(root, request));
+        g_ptr_array_add(ask->traces, path_run(root, was, run));
+        g_ptr_array_add(ask->traces, path_run(root, ask->job, run));
 }
 
 /* Return: newly allocated, what of that job is asked for. A run that was taken for a failure, and
@@ -259,10 +259,10 @@ bool settle_asks_must_look(const SettleAsks *asks) {
         return must && !asks->looked;
 }
 
-static void settle_ask_find_was(SettleAsk *ask, Flight *flight) {
-        flight_exists(flight, ask->was_request_path, settle_asks_on_found, ask);
-        for (guint i = 0; i < G_N_ELEMENTS(ask->was_record_paths); i++)
-                flight_exists(flight, ask->was_record_paths[i], settle_asks_on_found, ask);
+static void settle_ask_find(SettleAsk *ask, Flight *flight) {
+        ask->there = false;
+        for (guint i = 0; i < ask->traces->len; i++)
+                flight_exists(flight, ask->traces->pdata[i], settle_asks_on_found, ask);
 }
 
 /* Who has come is read before what came of it: whoever takes that out meanwhile has changed the
@@ -276,15 +276,11 @@ void settle_asks_read(SettleAsks *asks, Flight *flight) {
         for (guint i = 0; i < asks->asks->len; i++) {
                 SettleAsk *ask = asks->asks->pdata[i];
 
-                ask->there = false;
                 if (ask->meeting) {
                         flight_exists(flight, asks->meetings_path, settle_asks_on_meetings, asks);
                         settle_meeting_read(ask->meeting, flight);
                 }
-                flight_exists(flight, ask->request_path, settle_asks_on_found, ask);
-                flight_exists(flight, ask->record_path, settle_asks_on_found, ask);
-                if (ask->was_request_path)
-                        settle_ask_find_was(ask, flight);
+                settle_ask_find(ask, flight);
         }
 }
 

@@ -162,8 +162,7 @@ bool settle_meeting_add(SettleMeeting *meeting, GArray *ops, size_t size_max) {
 
 /* Return: whether it was our operation that was refused so. */
 static bool settle_meeting_has_failed(const SettleMeeting *meeting, const ZkReply *reply) {
-        return meeting->data && meeting->op < reply->n_results &&
-               reply->code == reply->results[meeting->op].code;
+        return meeting->data && zk_ops_failed_at(reply, meeting->op);
 }
 
 bool settle_meeting_was_outrun(const SettleMeeting *meeting, const ZkReply *reply) {

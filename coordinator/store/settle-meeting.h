@@ -5,9 +5,10 @@
 
 #include <glib.h>
 
+#include "cleanup.h"
 #include "jobset.h"
 #include "node.h"
-#include "run-record.h"
+#include "zk.h"
 
 typedef struct Flight Flight;
 typedef struct SettleMeeting SettleMeeting;

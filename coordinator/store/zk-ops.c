@@ -14,3 +14,7 @@ void zk_ops_add(GArray *ops, ZkOpType type, const char *path, const char *data, 
 int zk_ops_send(const GArray *ops, Zk *zk, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
         return zk_multi(zk, (const ZkOp *)(void *)ops->data, ops->len, func, userdata, ret_call);
 }
+
+bool zk_ops_failed_at(const ZkReply *reply, guint op) {
+        return op < reply->n_results && reply->results[op].code == reply->code;
+}

@@ -11,3 +11,5 @@ GArray *zk_ops_new(void);
 void zk_ops_add(GArray *ops, ZkOpType type, const char *path, const char *data, int32_t version);
 /* As zk_multi(). */
 int zk_ops_send(const GArray *ops, Zk *zk, ZkReplyFunc func, void *userdata, ZkCall **ret_call);
+/* Return: whether it was the operation at that place for which the transaction failed. */
+bool zk_ops_failed_at(const ZkReply *reply, guint op);

@@ -92,6 +92,10 @@ Test(roll_look, without_the_key_nothing_is_read_or_written) {
         roll_expect("n2 failed");
 }
 
+static char *why_it_waits(void) {
+        return scheduled_job_why(job_table_find(coordinator->jobs, "a@n1"));
+}
+
 static bool is_told(void) {
         return journal_count(MESSAGE_REFUSED) > 0;
 }
@@ -104,7 +108,7 @@ Test(roll_look, what_cannot_be_read_is_told) {
         server.unreadable = ROLL_PATH;
         await(is_told, "it is told");
         cr_expect(journal_has(ROLL_PATH ": "));
-        why = scheduled_job_why(job_table_find(coordinator->jobs, "a@n1"));
+        why = why_it_waits();
         cr_expect_not_null(strstr(why, ROLL_PATH ": "), "%s", why);
         cr_expect_eq(started->len, 0U);
 }
@@ -292,12 +296,6 @@ static void put_member(const char *boot, MemberBusy busy) {
         member->busy = busy;
         data = member_encode(member);
         server_create(N2, data, 77);
-}
-
-static char *why_it_waits(void) {
-        const ScheduledJob *job = job_table_find(coordinator->jobs, "a@n1");
-
-        return scheduled_job_why(job);
 }
 
 static void expect_waits(const char *why) {

@@ -104,7 +104,7 @@ static ServerWay others_are_quicker(const ZkCall *call) {
 }
 
 /* The locks of the run are held until it is settled. */
-Test(roll_note, who_is_outrun_does_not_pause) {
+Test(roll_note, who_is_outrun_pauses_for_moments_alone) {
         usec_t began;
 
         begin_run("    max-failures: 3\n", "");

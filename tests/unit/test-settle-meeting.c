@@ -196,7 +196,7 @@ static ServerWay others_are_quicker(const ZkCall *call) {
 }
 
 /* The locks of the run are held until it is settled. */
-Test(settle_meeting, who_is_outrun_does_not_pause) {
+Test(settle_meeting, who_is_outrun_pauses_for_moments_alone) {
         usec_t began;
 
         start_a_beside_x();
