@@ -624,16 +624,23 @@ static bool view_was_edited(const JobView *view, const char *node, const char *j
                                   usec_sub(time, READ_WITHIN), time + USEC_PER_MINUTE);
 }
 
+/* Return: whether the node may not have been able to put anything in force before that time: it was
+ * off, or had no daemon, session or disk. */
+static bool view_was_kept(const JobView *view, const char *node, usec_t time) {
+        return history_befell(checker_history(view->checker), node, HISTORY_ANY | HISTORY_DISK,
+                              usec_sub(time, BEGUN_WITHIN), time);
+}
+
 /* A machine has each tick since the first one that it could have known of: what stands in its
  * ledger began with the cluster, or anew after the job was edited there, or had left, be it since a
- * daemon began with a file that it could not read. */
+ * daemon began with a file that it could not read; or as soon after that as it could. */
 static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
         const char *node = view->job->roll.node;
         g_autofree char *base = job_name_base(view->job->name);
         usec_t from = (usec_t)(ledger->from - MACHINE_EPOCH) * USEC_PER_SEC;
 
         if (node && from > BEGUN_WITHIN && !view_was_edited(view, node, base, from) &&
-            !view_was_edited(view, node, NULL, from))
+            !view_was_edited(view, node, NULL, from) && !view_was_kept(view, node, from))
                 checker_complain(view->checker,
                                  "the ledger of %s begins at %" PRId64
                                  ", and nobody has edited the job there",

@@ -34,15 +34,22 @@ static RunRecord *roll_last_attempt(const Write *write, const PlanJob *job, int6
         return NULL;
 }
 
-/* Return: whether the machine's run of the tick has failed, and is not attempted again. What it
- * had to do before its job was withdrawn there, and came again, is none of its ledger's. */
-static bool roll_has_failed(const Write *write, const PlanJob *job, int64_t tick) {
+/* Return: whether the machine's run of the tick has failed, and is not attempted again. */
+static bool roll_may_have_failed(const Write *write, const PlanJob *job, int64_t tick) {
         const Ledger *ledger = write_ledger(write, job->name);
         const LedgerEntry *entry = ledger ? ledger_find_tick(ledger, tick) : NULL;
         _cleanup_(run_record_freep) RunRecord *last = roll_last_attempt(write, job, tick);
 
-        return ledger && ledger->digest && *ledger->digest && tick > ledger->from && last &&
-               roll_ends_badly(last) && !(entry && entry->not_before > 0);
+        return last && roll_ends_badly(last) && !(entry && entry->not_before > 0);
+}
+
+/* The same where everybody knows that. What it had to do before its job was edited or withdrawn
+ * there is none of its ledger's: who settles it may tell the roll of it, or may not. */
+static bool roll_has_failed(const Write *write, const PlanJob *job, int64_t tick) {
+        const Ledger *ledger = write_ledger(write, job->name);
+
+        return ledger && ledger->digest && *ledger->digest && tick > ledger->from &&
+               roll_may_have_failed(write, job, tick);
 }
 
 /* Return: whether the job is the other's on another machine. */
@@ -77,9 +84,9 @@ static bool roll_is_under_way(const Write *write, const PlanJob *job, int64_t ti
         return false;
 }
 
-bool roll_has_stopped(const Write *write, const PlanJob *job, int64_t tick) {
+bool roll_may_have_stopped(const Write *write, const PlanJob *job, int64_t tick) {
         return job->roll.max_failures > 0 &&
-               roll_count(write, job, tick, roll_has_failed) >= job->roll.max_failures;
+               roll_count(write, job, tick, roll_may_have_failed) >= job->roll.max_failures;
 }
 
 /* Return: whether the tick may be so old that nothing is known any more of its roll. */
@@ -103,20 +110,20 @@ static bool roll_is_over(const Write *write, const PlanJob *job, int64_t tick) {
 
 static void roll_judge_turn(const Write *write, const PlanJob *job, const RunRecord *record) {
         unsigned turns = plan_roll_turns(job),
-                 others = roll_count(write, job, record->tick, roll_is_under_way);
+                 others = roll_count(write, job, record->tick, roll_is_under_way),
+                 failed = roll_count(write, job, record->tick, roll_has_failed);
 
         if (turns > 0 && others >= turns)
                 checker_complain(write->checker,
                                  "run %s of %s is claimed while the runs of %u other machines are "
                                  "under way, and %u have their turn",
                                  record->run, record->job, others, turns);
-        if (record->attempt <= 1 && roll_has_stopped(write, job, record->tick) &&
-            !roll_is_over(write, job, record->tick))
+        if (record->attempt <= 1 && job->roll.max_failures > 0 &&
+            failed >= job->roll.max_failures && !roll_is_over(write, job, record->tick))
                 checker_complain(write->checker,
                                  "run %s of %s is claimed, and it has failed on %u other machines "
                                  "before",
-                                 record->run, record->job,
-                                 roll_count(write, job, record->tick, roll_has_failed));
+                                 record->run, record->job, failed);
 }
 
 void roll_judge_claim(const Write *write, const RunRecord *record) {

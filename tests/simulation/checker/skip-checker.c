@@ -215,7 +215,7 @@ static bool skip_was_one_of_many(const Skip *skip) {
 
 /* It had failed on so many other machines. */
 static bool skip_was_stopped(const Skip *skip) {
-        return roll_has_stopped(skip->write, skip->job, skip->last);
+        return roll_may_have_stopped(skip->write, skip->job, skip->last);
 }
 
 static const struct {

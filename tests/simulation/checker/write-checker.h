@@ -78,8 +78,8 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record);
 void claim_judge(const Write *write, const RunRecord *record);
 /* What is claimed is one machine's of a job that each runs. See roll-checker.c. */
 void roll_judge_claim(const Write *write, const RunRecord *record);
-/* Return: whether so many other machines have failed for the tick that this one is not to begin. */
-bool roll_has_stopped(const Write *write, const PlanJob *job, int64_t tick);
+/* Return: whether so many other machines have failed for the tick that this one need not begin. */
+bool roll_may_have_stopped(const Write *write, const PlanJob *job, int64_t tick);
 /* Why a tick is skipped then, as it begins. */
 #define ROLL_STOPPED_WHY "roll-stopped: "
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after);
