@@ -414,9 +414,10 @@ static void job_work_give_up(JobWork *work) {
         else if (job_work_clock_was_set(work))
                 job_work_end_and_retry(work, clock_watch_measure(work->parts->clock));
         else if (ledger_is_claimable(ledger, tick) && !job_work_was_hasty(work) &&
-                 job_spec_closes(bid_spec(work->bid), skip.due) > clock_realtime())
+                 job_spec_closes(bid_spec(work->bid), skip.due) >
+                     usec_add(clock_realtime(), JOB_HASTE_MAX))
                 job_work_skip(work, &skip, 1);
-        else /* also where its window has closed: for that reason, then */
+        else /* also where its window closes by now: for that reason, then */
                 job_work_end_and_retry(work, 0);
 }
 

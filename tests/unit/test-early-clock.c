@@ -115,6 +115,34 @@ Test(early_clock, nor_for_a_wait_of_its_own) {
         set_ahead_and_wait_in_vain("    start-deadline: 3s\n    lock-wait: 4s\n");
 }
 
+static bool is_skipped(void) {
+        return records_that_say("\"state\":\"skipped\"") > 0;
+}
+
+/* The clock was slewed back while it waited: its window closes in a moment, and that is why. */
+Test(early_clock, what_waits_until_its_window_closes_is_skipped_for_that) {
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 3;
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                                               "    window: {from: \"%s\", for: 3s}\n"
+                                               "    locks: {r: exclusive}\n"
+                                               "    lock-wait: infinity\n",
+                                               text, text);
+
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(LOCK_PATH, "", 0);
+        server_create(BLOCKER, "", 99);
+        write_job(all);
+        open_daemon();
+        await(stands_in_the_queue, "it queues");
+        set_back = 100 * USEC_PER_MSEC;
+        await(is_skipped, "it is skipped");
+        cr_expect_eq(records_that_say("its window closed before it could begin"), 1U);
+        cr_expect_eq(records_that_say("lock-wait"), 0U);
+}
+
 static bool is_claimed(void) {
         return server_count(RUNS_PATH) == 1;
 }
