@@ -25,7 +25,7 @@ class Service(ClusterTest):
         return wait_until(found, timeout, lambda: "one run of the service:\n" + "\n".join(map(str, self.fleet.runs("web"))))
 
     def record(self, run, name):
-        return self.fleet.wait_ledger("web", lambda entry: entry["run"] == run.run and entry["state"] != "claimed", 30, "its end is recorded", name=name)
+        return self.fleet.wait_ledger("web", lambda entry: entry["run"] == run.run and entry["state"] not in ("claimed", "running"), 30, "its end is recorded", name=name)
 
     def assert_one_at_a_time(self):
         self.assert_exclusive({"web": {"job:web": history.EXCLUSIVE}})
