@@ -63,9 +63,8 @@ static int child_poll(const LimitedChild *child, struct pollfd polled[2], usec_t
 static bool child_listen(LimitedChild *child, usec_t until) {
         struct pollfd polled[2];
 
-        while (clock_monotonic() < until) {
-                if (child_poll(child, polled, until) <= 0 && errno != EINTR)
-                        return false;
+        while (clock_monotonic() < until &&
+               (child_poll(child, polled, until) > 0 || errno == EINTR)) {
                 /* After its end once more: it may have said it between the two looks of poll(). */
                 while (child->said >= 0 && clock_monotonic() < until && child_read(child))
                         ;
@@ -85,21 +84,20 @@ static void child_end(const LimitedChild *child) {
         (void)waitpid(child->pid, NULL, WNOHANG);
 }
 
+static bool child_fail(const char *program, const char *why, GError **error) {
+        g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "%s: %s", program, why);
+        return false;
+}
+
 static bool child_wait(LimitedChild *child, const char *program, usec_t limit, GError **error) {
         usec_t until = usec_add(clock_monotonic(), limit);
+        g_autofree char *late = g_strdup_printf("it has not ended for %" G_GUINT64_FORMAT " s",
+                                                (guint64)(limit / USEC_PER_SEC));
 
         child->pidfd = pidfd_open(child->pid, 0);
-        if (child->pidfd < 0 || fcntl(child->said, F_SETFL, O_NONBLOCK) < 0) {
-                g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "%s: %s", program,
-                            g_strerror(errno));
-                return false;
-        }
-        if (child_listen(child, until))
-                return true;
-        g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED,
-                    "%s has not ended for %" G_GUINT64_FORMAT " s", program,
-                    (guint64)(limit / USEC_PER_SEC));
-        return false;
+        if (child->pidfd < 0 || fcntl(child->said, F_SETFL, O_NONBLOCK) < 0)
+                return child_fail(program, g_strerror(errno), error);
+        return child_listen(child, until) || child_fail(program, late, error);
 }
 
 bool limited_child_ask(const char *const *argv, const char *const *environment, usec_t limit,

@@ -49,7 +49,7 @@ static void expect_too_late(const char *script) {
         cr_assert_not(ask(script, 2 * SHORT, &answer, &error), "%s", script);
         cr_expect(g_error_matches(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED), "%s",
                   error->message);
-        cr_expect_str_eq(error->message, "sh has not ended for 1 s");
+        cr_expect_str_eq(error->message, "sh: it has not ended for 1 s");
         cr_expect_null(answer);
         cr_expect_geq(clock_monotonic() - began, 2 * SHORT);
         cr_expect_lt(clock_monotonic() - began, LONG);

@@ -95,7 +95,7 @@ Test(unit_check, what_was_not_looked_at_is_no_good_answer) {
 Test(unit_check, one_that_hangs_is_not_waited_for) {
         g_autofree char *root = tree_make(), *path = tree_path(root, "hangs"), *why = NULL,
                         *expected = g_strdup_printf("the settings of \"unit\" could not be "
-                                                    "checked: %s has not ended for 1 s",
+                                                    "checked: %s: it has not ended for 1 s",
                                                     path);
         UnitCheckProgram program = {.name = path, .limit = USEC_PER_SEC};
         usec_t began = clock_monotonic();
