@@ -84,20 +84,19 @@ static void child_end(const LimitedChild *child) {
         (void)waitpid(child->pid, NULL, WNOHANG);
 }
 
-static bool child_fail(const char *program, const char *why, GError **error) {
-        g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "%s: %s", program, why);
-        return false;
-}
-
 static bool child_wait(LimitedChild *child, const char *program, usec_t limit, GError **error) {
         usec_t until = usec_add(clock_monotonic(), limit);
-        g_autofree char *late = g_strdup_printf("it has not ended for %" G_GUINT64_FORMAT " s",
-                                                (guint64)(limit / USEC_PER_SEC));
+        g_autofree char *why = NULL;
 
         child->pidfd = pidfd_open(child->pid, 0);
         if (child->pidfd < 0 || fcntl(child->said, F_SETFL, O_NONBLOCK) < 0)
-                return child_fail(program, g_strerror(errno), error);
-        return child_listen(child, until) || child_fail(program, late, error);
+                why = g_strdup(g_strerror(errno));
+        else if (!child_listen(child, until))
+                why = g_strdup_printf("it has not ended for %" G_GUINT64_FORMAT " s",
+                                      (guint64)(limit / USEC_PER_SEC));
+        if (why)
+                g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "%s: %s", program, why);
+        return !why;
 }
 
 bool limited_child_ask(const char *const *argv, const char *const *environment, usec_t limit,

@@ -125,7 +125,7 @@ static bool ledger_is_another(void) {
         return !g_str_equal(server_data(LEDGER_PATH), ledger_before);
 }
 
-static void write_job_due_at(int64_t tick, const char *keys) {
+void write_job_due_at(int64_t tick, const char *keys) {
         g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
         g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
                         *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s",

@@ -28,6 +28,8 @@ void open_daemon_again(void);
 /* The process is gone, and nobody was told; its session lives on. */
 void close_daemon(void);
 
+/* Job "a" in the files: it is due then, and once. `keys` are further ones. */
+void write_job_due_at(int64_t tick, const char *keys);
 /* Starts the daemon with job "a", which is due once: soon, but after the daemon has made its
  * ledger. Return: the tick. */
 int64_t due_soon(const char *keys);

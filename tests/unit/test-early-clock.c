@@ -46,11 +46,15 @@ static bool has_ledger(void) {
         return server_data(ROOT "/jobs/a") && *server_data(ROOT "/jobs/a");
 }
 
-static void queue_behind_another(void) {
+static void lock_that_another_has(void) {
         server_create(ROOT, "", 0);
         server_create(ROOT "/locks", "", 0);
         server_create(LOCK_PATH, "", 0);
         server_create(BLOCKER, "", 99);
+}
+
+static void queue_behind_another(void) {
+        lock_that_another_has();
         (void)due_soon("    locks: {r: exclusive}\n    start-deadline: 3s\n");
 }
 
@@ -82,17 +86,10 @@ Test(early_clock, nor_by_one_that_is_ahead_still) {
 /* ... nor by one that was set meanwhile, which nobody has compared. */
 static void set_ahead_and_wait_in_vain(const char *more) {
         int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 62;
-        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
-        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
-                        *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
-                                               "    locks: {r: exclusive}\n%s",
-                                               text, more);
+        g_autofree char *keys = g_strconcat("    locks: {r: exclusive}\n", more, NULL);
 
-        server_create(ROOT, "", 0);
-        server_create(ROOT "/locks", "", 0);
-        server_create(LOCK_PATH, "", 0);
-        server_create(BLOCKER, "", 99);
-        write_job(all);
+        lock_that_another_has();
+        write_job_due_at(tick, keys);
         open_daemon();
         await(has_ledger, "the ledger");
         serve_for(USEC_PER_SEC);
@@ -124,17 +121,13 @@ Test(early_clock, what_waits_until_its_window_closes_is_skipped_for_that) {
         int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 3;
         g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
         g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
-                        *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
-                                               "    window: {from: \"%s\", for: 3s}\n"
-                                               "    locks: {r: exclusive}\n"
-                                               "    lock-wait: infinity\n",
-                                               text, text);
+                        *keys = g_strdup_printf("    window: {from: \"%s\", for: 3s}\n"
+                                                "    locks: {r: exclusive}\n"
+                                                "    lock-wait: infinity\n",
+                                                text);
 
-        server_create(ROOT, "", 0);
-        server_create(ROOT "/locks", "", 0);
-        server_create(LOCK_PATH, "", 0);
-        server_create(BLOCKER, "", 99);
-        write_job(all);
+        lock_that_another_has();
+        write_job_due_at(tick, keys);
         open_daemon();
         await(stands_in_the_queue, "it queues");
         set_back = 100 * USEC_PER_MSEC;

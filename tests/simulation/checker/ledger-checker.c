@@ -624,11 +624,25 @@ static bool view_was_edited(const JobView *view, const char *node, const char *j
                                   usec_sub(time, READ_WITHIN), time + USEC_PER_MINUTE);
 }
 
-/* Return: whether the node may not have been able to put anything in force before that time: it was
+/* Return: whether the node could not put anything in force in the minute before that time: it was
  * off, or had no daemon, session or disk. */
 static bool view_was_kept(const JobView *view, const char *node, usec_t time) {
-        return history_befell(checker_history(view->checker), node, HISTORY_ANY | HISTORY_DISK,
+        return history_befell(checker_history(view->checker), node,
+                              HISTORY_DAEMON | HISTORY_STANDSTILL | HISTORY_CRASH |
+                                  HISTORY_SESSION | HISTORY_DISK,
                               usec_sub(time, BEGUN_WITHIN), time);
+}
+
+/* Return: whether there was something to begin with then, or before something kept the node from
+ * it ever since: the cluster, or an edit of the job or of all files. */
+static bool view_may_begin(const JobView *view, const char *node, const char *job, usec_t time) {
+        while (time > BEGUN_WITHIN && !view_was_edited(view, node, job, time) &&
+               !view_was_edited(view, node, NULL, time)) {
+                if (!view_was_kept(view, node, time))
+                        return false;
+                time -= BEGUN_WITHIN;
+        }
+        return true;
 }
 
 /* A machine has each tick since the first one that it could have known of: what stands in its
@@ -639,8 +653,7 @@ static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
         g_autofree char *base = job_name_base(view->job->name);
         usec_t from = (usec_t)(ledger->from - MACHINE_EPOCH) * USEC_PER_SEC;
 
-        if (node && from > BEGUN_WITHIN && !view_was_edited(view, node, base, from) &&
-            !view_was_edited(view, node, NULL, from) && !view_was_kept(view, node, from))
+        if (node && !view_may_begin(view, node, base, from))
                 checker_complain(view->checker,
                                  "the ledger of %s begins at %" PRId64
                                  ", and nobody has edited the job there",
