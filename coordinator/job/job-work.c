@@ -386,6 +386,15 @@ static bool job_work_clock_was_set(const JobWork *work) {
         return clock_skew_was_stepped(&work->parts->node->skew, clock_realtime(), clock_boottime());
 }
 
+/* Return: whether what was due then waited until its window closed, which may be in a moment by the
+ * wall clock. What waits less long has not waited for that. */
+static bool job_work_is_shut_out(const JobWork *work, int64_t due) {
+        const JobSpec *spec = bid_spec(work->bid);
+        usec_t haste = MIN(JOB_HASTE_MAX, spec->lock_wait);
+
+        return job_spec_closes(spec, due) <= usec_add(clock_realtime(), haste);
+}
+
 /* Return: newly allocated. */
 static char *job_work_why_late(const JobWork *work) {
         const char *turn = bid_turn(work->bid);
@@ -414,10 +423,9 @@ static void job_work_give_up(JobWork *work) {
         else if (job_work_clock_was_set(work))
                 job_work_end_and_retry(work, clock_watch_measure(work->parts->clock));
         else if (ledger_is_claimable(ledger, tick) && !job_work_was_hasty(work) &&
-                 job_spec_closes(bid_spec(work->bid), skip.due) >
-                     usec_add(clock_realtime(), JOB_HASTE_MAX))
+                 !job_work_is_shut_out(work, skip.due))
                 job_work_skip(work, &skip, 1);
-        else /* also where its window closes by now: for that reason, then */
+        else /* also where its window closes: for that reason, then */
                 job_work_end_and_retry(work, 0);
 }
 

@@ -116,24 +116,36 @@ static bool is_skipped(void) {
         return records_that_say("\"state\":\"skipped\"") > 0;
 }
 
-/* The clock was slewed back while it waited: its window closes in a moment, and that is why. */
-Test(early_clock, what_waits_until_its_window_closes_is_skipped_for_that) {
+/* Job "a", which is due in three seconds, and until its window closes, some seconds later. */
+static void with_window(const char *length, const char *lock_wait) {
         int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 3;
         g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
-        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
-                        *keys = g_strdup_printf("    window: {from: \"%s\", for: 3s}\n"
+        g_autofree char *from = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *keys = g_strdup_printf("    window: {from: \"%s\", for: %s}\n"
                                                 "    locks: {r: exclusive}\n"
-                                                "    lock-wait: infinity\n",
-                                                text);
+                                                "    lock-wait: %s\n",
+                                                from, length, lock_wait);
 
         lock_that_another_has();
         write_job_due_at(tick, keys);
         open_daemon();
+}
+
+/* The clock was slewed back while it waited: its window closes in a moment, and that is why. */
+Test(early_clock, what_waits_until_its_window_closes_is_skipped_for_that) {
+        with_window("3s", "infinity");
         await(stands_in_the_queue, "it queues");
         set_back = 100 * USEC_PER_MSEC;
         await(is_skipped, "it is skipped");
         cr_expect_eq(records_that_say("its window closed before it could begin"), 1U);
         cr_expect_eq(records_that_say("lock-wait"), 0U);
+}
+
+/* However soon that closes. */
+Test(early_clock, what_only_tries_is_not_tried_until_then) {
+        with_window("1s", "0s");
+        await(is_skipped, "it is skipped");
+        cr_expect_eq(records_that_say("lock-wait: its locks were not free in time"), 1U);
 }
 
 static bool is_claimed(void) {
