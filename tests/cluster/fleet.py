@@ -51,11 +51,11 @@ class Fleet:
     """`install`: the tree that cmake installed; without it the nodes have no jobkeeper yet (install_deb()).
     `files`: {name: text} of job files for all nodes. `start`: the daemons are started and all nodes are members.
     `secret`: "user:password", with which all nodes authenticate to ZooKeeper. `settings`: further lines of jobkeeper.yaml.
-    `session_timeout`: longer where a daemon that is killed is to be back in time: it is away for a second."""
+    `session_timeout`: longer where a daemon that is killed is to be back in time: it is away for a second. `tick_ms`: ZooKeeper's."""
 
     def __init__(self, tools, install=None, nodes=3, zookeepers=1, files=None, start=True, hostnames=None, binds=(), keep=False,
-                 secret=None, settings="", session_timeout=SESSION_TIMEOUT):
-        self.bed = Testbed(nodes=nodes, zookeepers=zookeepers, install=install, hostnames=hostnames, keep=keep,
+                 secret=None, settings="", session_timeout=SESSION_TIMEOUT, tick_ms=500):
+        self.bed = Testbed(nodes=nodes, zookeepers=zookeepers, install=install, hostnames=hostnames, keep=keep, tick_ms=tick_ms,
                            binds=[(tools, TOOLS, False), *binds])
         self.nodes = self.bed.nodes
         self.history_path = f"{self.bed.history_directory}/runs"

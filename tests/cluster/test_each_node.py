@@ -43,6 +43,23 @@ class Rolls(ClusterTest):
         """Those of all instances of a job."""
         return [run for run in self.fleet.runs() if run.job.startswith(f"{name}@")]
 
+    def begin_rebooting(self, equip, **options):
+        """A fleet whose nodes may reboot. equip(node): before its daemon is started. `options`: of the fleet."""
+        fleet = self.begin(nodes=3, start=False, **options)
+        for node in fleet.nodes.values():
+            equip(node)
+            node.write(BOOT_ID_SERVICE, BOOT_ID_SERVICE_TEXT)
+            node.write(OWN_BOOT_ID, OWN_BOOT_ID_TEXT)
+            node.systemctl("daemon-reload")
+        fleet.start()
+        return fleet
+
+    def wait_down(self, name):
+        """Until the node has gone down by itself, in good order."""
+        node = self.fleet.nodes[name]
+        wait_until(lambda: node.process.poll() is not None, 60, f"{name} goes down")
+        node.remove()
+
 
 class EachNode(Rolls):
     alone = True
@@ -168,23 +185,11 @@ class Reboots(Rolls):
 
     def begin_roll(self, rejoin_timeout):
         """Returns the first run of its only tick."""
-        fleet = self.begin(nodes=3, start=False)
-        for node in fleet.nodes.values():
-            node.write(REBOOT, REBOOT_TEXT)
-            node.write(BOOT_ID_SERVICE, BOOT_ID_SERVICE_TEXT)
-            node.write(OWN_BOOT_ID, OWN_BOOT_ID_TEXT)
-            node.systemctl("daemon-reload")
-        fleet.start()
+        fleet = self.begin_rebooting(lambda node: node.write(REBOOT, REBOOT_TEXT))
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 15))
         fleet.write_jobs("jobs.yaml", job_file(job("roll", schedule=f'"{at}"', mode="each-node", exec=f"[/bin/sh, {REBOOT}]", rejoin_timeout=rejoin_timeout,
                                                    reboot="success")))
         return fleet.wait_run(lambda run: run.job.startswith("roll@"), 60, "the first")
-
-    def wait_down(self, name):
-        """Until the node has gone down by itself, in good order."""
-        node = self.fleet.nodes[name]
-        wait_until(lambda: node.process.poll() is not None, 60, f"{name} goes down")
-        node.remove()
 
     def wait_why(self, names, text, timeout=30):
         """Until one of these says so of what it waits for; returns which one."""
