@@ -2,6 +2,7 @@
 #include "job-fitness.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -98,7 +99,6 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
 /* ---- what root reads for a job ---- */
 
 #define LINKS_MAX 40
-#define WILDCARDS "*?["
 
 /* Return: whether somebody but root has a say in what stands there. */
 static bool is_others(const struct stat *st) {
@@ -115,8 +115,8 @@ static char *link_followed(const char *part, const char *rest) {
         return whole ? g_canonicalize_filename(whole, directory) : NULL;
 }
 
-/* Return: newly allocated, what is wrong with a part of the path, a sentence; NULL: nothing is, or
- * it cannot be told. What does not exist, root alone can make. */
+/* Return: newly allocated, what is wrong with a part of the path, which is taken as it is written,
+ * a sentence; NULL: nothing is, or it cannot be told. What does not exist, root alone can make. */
 static char *input_fault(const char *path, unsigned links) {
         for (const char *end = path; *end;) {
                 g_autofree char *part = NULL, *other = NULL;
@@ -124,7 +124,7 @@ static char *input_fault(const char *path, unsigned links) {
 
                 end += strcspn(end + 1, "/") + 1;
                 part = g_strndup(path, (gsize)(end - path));
-                if (strpbrk(part, WILDCARDS) || lstat(part, &st) < 0)
+                if (lstat(part, &st) < 0)
                         return NULL;
                 if (is_others(&st))
                         return g_strdup_printf(
@@ -141,11 +141,30 @@ static char *input_fault(const char *path, unsigned links) {
         return NULL;
 }
 
+/* As input_fault(), of all that PID 1 finds by a path of which it takes each part for a glob(7):
+ * each directory that is found counts, since what its owner puts there is found later. */
+static char *pattern_fault(const char *pattern) {
+        char *reason = NULL;
+
+        for (const char *end = pattern; *end && !reason;) {
+                g_autofree char *part = NULL;
+                glob_t found = {0};
+
+                end += strcspn(end + 1, "/") + 1;
+                part = g_strndup(pattern, (gsize)(end - pattern));
+                if (glob(part, GLOB_NOSORT | GLOB_NOCHECK, NULL, &found) == 0)
+                        for (size_t i = 0; i < found.gl_pathc && !reason; i++)
+                                reason = input_fault(found.gl_pathv[i], 0);
+                globfree(&found);
+        }
+        return reason;
+}
+
 char *inputs_unfit_reason(char *const *environment_files, char *const *credentials) {
         char *reason = NULL;
 
         for (; !reason && environment_files && *environment_files; environment_files++)
-                reason = input_fault(*environment_files + (**environment_files == '-' ? 1 : 0), 0);
+                reason = pattern_fault(*environment_files + (**environment_files == '-' ? 1 : 0));
         for (; !reason && credentials && *credentials; credentials++)
                 reason = input_fault(strchr(*credentials, '/'), 0);
         return reason;

@@ -245,3 +245,20 @@ Test(fitness, what_root_reads_for_a_job_is_root_s) {
                                "puts there");
         tree_remove(root);
 }
+
+/* Neither where it is found by wildcards, though there is nothing yet. */
+Test(fitness, what_root_finds_for_a_job_by_wildcards_is_root_s) {
+        char *paths[] = {(char *)"/tm?/none.env", (char *)"-/*m[p]/*/none.env",
+                         (char *)"/t\\mp/none.env"},
+             *none[] = {NULL};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+                char *files[] = {paths[i], NULL};
+                g_autofree char *said = inputs_unfit_reason(files, none);
+
+                cr_expect_str_eq(said,
+                                 "/tmp is not root's alone, and root would read what somebody "
+                                 "else puts there",
+                                 "%s: %s", paths[i], said);
+        }
+}
