@@ -30,7 +30,9 @@ struct UnitEnding {
         BusCallFlags flags;
         UnitEndingFunc func;
         void *userdata;
-        usec_t asked; /* CLOCK_MONOTONIC; USEC_INFINITY: nothing was sent yet */
+        usec_t asked;           /* CLOCK_MONOTONIC; USEC_INFINITY: nothing was sent yet */
+        usec_t limit;           /* 0: none */
+        sd_event_source *timer; /* runs while it is being stopped, where there is a limit */
         Order orders[UNIT_ORDER_COUNT];
 };
 
@@ -70,6 +72,8 @@ static void order_on_answer(sd_bus_message *reply, const sd_bus_error *error, vo
                 return;
         }
         order->state = error ? ORDER_NONE : ORDER_OBEYED;
+        if (!error && order_kind(order) == UNIT_ORDER_STOP)
+                unit_ending_begun(ending);
         if (ending->func)
                 ending->func(order_kind(order), !error, ending->userdata);
 }
@@ -104,6 +108,7 @@ UnitEnding *unit_ending_free(UnitEnding *ending) {
                 bus_call_free(ending->orders[order].call);
                 sd_event_source_disable_unref(ending->orders[order].timer);
         }
+        sd_event_source_disable_unref(ending->timer);
         g_free(ending->name);
         g_free(ending);
         return NULL;
@@ -112,6 +117,22 @@ UnitEnding *unit_ending_free(UnitEnding *ending) {
 void unit_ending_order(UnitEnding *ending, UnitOrder order) {
         if (ending->orders[order].state == ORDER_NONE)
                 order_ask(&ending->orders[order]);
+}
+
+static void ending_on_limit(void *userdata) {
+        unit_ending_order(userdata, UNIT_ORDER_KILL);
+}
+
+void unit_ending_begun(UnitEnding *ending) {
+        if (ending->limit > 0 && !ending->timer)
+                (void)timer_in(unit_manager_event(ending->manager), &ending->timer, ending->limit,
+                               ending_on_limit, ending); /* none to be had: the next look asks */
+}
+
+void unit_ending_set_limit(UnitEnding *ending, usec_t limit) {
+        ending->limit = limit;
+        if (ending->orders[UNIT_ORDER_STOP].state == ORDER_OBEYED)
+                unit_ending_begun(ending);
 }
 
 usec_t unit_ending_asked(const UnitEnding *ending) {

@@ -28,6 +28,12 @@ DEFINE_CLEANUP(UnitEnding, unit_ending_free);
 
 /* Gives an order; nothing happens while it is under way, or obeyed already. */
 void unit_ending_order(UnitEnding *ending, UnitOrder order);
+/* What is not gone so long after PID 1 has begun to stop it is killed: a process that talks to PID
+ * 1 (sd_notify(3)) can have it put off its own SIGKILL for ever. 0, as at first: PID 1 is trusted.
+ */
+void unit_ending_set_limit(UnitEnding *ending, usec_t limit);
+/* It is being stopped, whoever asked PID 1 to; told again, it changes nothing. */
+void unit_ending_begun(UnitEnding *ending);
 /* Return: when the first order to end it was sent, CLOCK_MONOTONIC; USEC_INFINITY: none was. */
 usec_t unit_ending_asked(const UnitEnding *ending);
 /* PID 1 may not have got it, or has forgotten: what was obeyed is not any more. */

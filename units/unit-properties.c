@@ -146,6 +146,7 @@ static const struct {
     {"InactiveExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, began)},
     {"ActiveEnterTimestamp", "t", NULL, offsetof(UnitProperties, active_enter)},
     {"TimeoutStartUSec", "t", NULL, offsetof(UnitProperties, start_limit)},
+    {"TimeoutStopUSec", "t", NULL, offsetof(UnitProperties, stop_limit)},
     {"CPUUsageNSec", "t", property_read_nsec, offsetof(UnitProperties, cpu)},
 };
 

@@ -38,6 +38,7 @@ typedef struct UnitProperties {
         usec_t active_enter;   /* CLOCK_REALTIME, 0: never: no main process has ended well, or said
                                   that it has started (unit_properties_outlive_start()) */
         usec_t start_limit;    /* USEC_INFINITY: none */
+        usec_t stop_limit;     /* the same; 0: not told */
         usec_t cpu;
 } UnitProperties;
 

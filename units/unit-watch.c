@@ -7,7 +7,8 @@
  * result is noted before anything is stopped, because a unit that was stopped and is clean may be
  * unloaded by PID 1. What still lives in the cgroup is stopped (SIGTERM, SIGKILL after the stop
  * timeout) and the kernel, not PID 1, says when it is empty: PID 1 forgets the cgroup of a unit
- * whose processes survive SIGKILL.
+ * whose processes survive SIGKILL. One whose processes may talk to PID 1 can ask it for more time
+ * to stop, again and again: those we kill ourselves.
  */
 #include "unit-watch.h"
 
@@ -29,6 +30,8 @@
  * twice, this far apart. */
 #define ABSENCE_DELAY (2 * USEC_PER_SEC)
 #define ABSENCES_NEEDED 2
+/* So long after the limit that PID 1 has for it, what is being stopped is killed by us. */
+#define STOP_SLACK USEC_PER_SEC
 /* PID 1 hears of the empty cgroup when we do, and sums the CPU time up a moment later. */
 #define COUNTS_MAX 6
 #define COUNT_TIMEOUT (2 * USEC_PER_SEC)
@@ -315,6 +318,10 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
         watch->start_job.notifies = unit_properties_notify(p);
+        if (watch->start_job.notifies && p->stop_limit != USEC_INFINITY && p->stop_limit > 0)
+                unit_ending_set_limit(watch->ending, p->stop_limit + STOP_SLACK);
+        if (strcmp(p->active_state, "deactivating") == 0)
+                unit_ending_begun(watch->ending);
         fence_end_see(&watch->start_job.fence, p);
         if (p->control_group && *p->control_group) {
                 g_free(watch->cgroup);

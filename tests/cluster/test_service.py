@@ -142,3 +142,18 @@ class Service(ClusterTest):
         self.assertEqual(record["state"], "interrupted", record)
         self.running(but=(first.run, second.run, third.run), timeout=60)
         self.assert_one_at_a_time()
+
+    def test_does_not_put_off_its_end(self):
+        """By asking PID 1 for more time again and again, which everybody who may say that he is ready may do."""
+        stubborn = "trap : TERM; systemd-notify --ready; while :; do systemd-notify EXTEND_TIMEOUT_USEC=60000000; sleep 0.2; done"
+        text = job_file(f"  web: {{mode: service, ready: notify, stop-timeout: 1s, user: nobody, exec: [/bin/sh, -c, '{stubborn}']}}\n")
+        fleet = self.begin(nodes=2, files={"web.yaml": text})
+        # Nobody writes history for it: its node tells.
+        def running(but=""):
+            return next((entry for entry in fleet.ledger("web") if entry["run"] != but and fleet.job_status(entry["node"], "web").get("state") == "running"), None)
+
+        first = wait_until(running, 30, "it runs")
+        stopped = json.loads(fleet.jobkeeper(first["node"], "stop", "web", "--wait", "--json", timeout=20).stdout)
+        self.assertEqual((stopped["run"], stopped["state"]), (first["run"], "stopped"))
+        second = wait_until(lambda: running(first["run"]), 30, "it runs again")
+        fleet.nodes[second["node"]].systemctl("stop", "jobkeeperd", timeout=40)

@@ -86,6 +86,53 @@ Test(unit_notify, we_stop_it_and_it_ends_well) {
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, "");
 }
 
+/* It may have asked PID 1 for more time (EXTEND_TIMEOUT_USEC=), again and again. */
+Test(unit_notify, it_is_killed_when_it_does_not_end_in_its_time) {
+        usec_t begun;
+
+        answers.stop_limit = 100 * USEC_PER_MSEC;
+        start_unit();
+        it_says_so();
+        begun = clock_monotonic();
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        answers.active = "deactivating";
+        await(is_killed, "a SIGKILL");
+        cr_expect_geq(clock_monotonic() - begun, answers.stop_limit);
+        it_ends("failed", "signal", CLD_KILLED, SIGKILL);
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+        cr_expect_eq(kills, 1);
+}
+
+Test(unit_notify, it_is_killed_whoever_stops_it) {
+        answers.active = "active";
+        answers.active_enter = 9;
+        answers.with_job = false;
+        answers.begun = true;
+        answers.stop_limit = 100 * USEC_PER_MSEC;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        await(is_running, "it has started");
+        answers.active = "deactivating";
+        await(is_killed, "a SIGKILL"); /* a look shows that it is being stopped */
+        it_ends("failed", "signal", CLD_KILLED, SIGKILL);
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, "signal");
+}
+
+/* PID 1 sees to what cannot talk to it. */
+Test(unit_notify, what_is_no_such_unit_is_left_to_pid_1) {
+        answers.type = "oneshot";
+        answers.notifies = false;
+        answers.begun = true;
+        answers.stop_limit = 100 * USEC_PER_MSEC;
+        start_unit();
+        await(is_running, "it has started");
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        answers.active = "deactivating";
+        run_for(1500 * USEC_PER_MSEC);
+        cr_expect_eq(kills, 0);
+}
+
 Test(unit_notify, somebody_else_stops_it) {
         start_unit();
         it_says_so();

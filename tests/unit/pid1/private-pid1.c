@@ -18,7 +18,7 @@
 #define PID1 ":1.0"
 
 Answers answers;
-unsigned starts, stops, reads, referring_starts, references;
+unsigned starts, stops, kills, reads, referring_starts, references;
 sd_bus_message *asked, *unread;
 UnitManager *manager;
 Unit *unit;
@@ -96,6 +96,9 @@ static void reply_properties(sd_bus_message *call) {
         cr_assert_geq(append_property(reply, "Environment", "as", 1, nonce), 0);
         if (answers.limit > 0)
                 cr_assert_geq(append_property(reply, "TimeoutStartUSec", "t", answers.limit), 0);
+        if (answers.stop_limit > 0)
+                cr_assert_geq(append_property(reply, "TimeoutStopUSec", "t", answers.stop_limit),
+                              0);
         if (answers.fenced)
                 cr_assert_geq(append_property(reply, "BindsTo", "as", 2, "a.service", FENCE_UNIT),
                               0);
@@ -181,6 +184,9 @@ static void reply_unit_method(sd_bus_message *call) {
                 stops++;
                 if (!answers.slow_stop)
                         reply_or_refuse(call, answers.stop, "o", "/org/freedesktop/systemd1/job/8");
+        } else if (sd_bus_message_is_method_call(call, NULL, "KillUnit")) {
+                kills++;
+                reply_or_refuse(call, NULL, NULL, NULL);
         } else if (sd_bus_message_is_method_call(call, NULL, "GetAll")) {
                 reads++;
                 if (answers.slow_read)
@@ -330,6 +336,10 @@ bool is_asked(void) {
 
 bool is_stopped(void) {
         return stops > 0;
+}
+
+bool is_killed(void) {
+        return kills > 0;
 }
 
 void new_manager(void) {

@@ -30,6 +30,7 @@ typedef struct Answers {
         bool notifies;            /* what is asked for says itself when it has started */
         usec_t active_enter;      /* when it has; 0: as `active` has it */
         usec_t limit;             /* of its start; 0: not told */
+        usec_t stop_limit;        /* of its stop; 0: not told */
         usec_t since, fence_left; /* CLOCK_MONOTONIC: it began; the fence left off */
 } Answers;
 
@@ -44,7 +45,7 @@ typedef struct Way {
 } Way;
 
 extern Answers answers;
-extern unsigned starts, stops, reads;
+extern unsigned starts, stops, kills, reads;
 extern unsigned referring_starts, references; /* RefUnit, less UnrefUnit */
 extern sd_bus_message *asked;                 /* SystemState, while it is not told */
 extern sd_bus_message *unread;                /* GetAll, while it is not answered */
@@ -75,6 +76,7 @@ bool is_asked(void);
 bool is_started(void);
 bool is_running(void);
 bool is_stopped(void);
+bool is_killed(void);
 bool has_ended(void);
 
 void on_unit(Unit *which, UnitEvent event, void *userdata);
