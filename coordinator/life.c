@@ -29,9 +29,25 @@ static void life_consider_waiting(Coordinator *coordinator) {
                 job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
+/* Others are to have what is to run always. What is not known to be drained, because nobody can
+ * read that, is not. Whoever is ending has them ended in any case. */
+static void life_judge_services(const Coordinator *coordinator) {
+        const DrainView *view = tree_drain_view(coordinator->tree);
+
+        if (node_is_ending(coordinator->node))
+                return;
+        if (drain_view_closed(view) && drain_view_control(view))
+                runs_stop_services(coordinator->runs, "the node is drained");
+        else
+                runs_spare_services(coordinator->runs);
+}
+
+/* Which of the runs that a process before us left are to go on here is known before any is found.
+ */
 static void life_on_tree_done(void *userdata) {
         Coordinator *coordinator = userdata;
 
+        life_judge_services(coordinator);
         if (node_is_ready(coordinator->node)) /* read again after a short break */
                 return;
         registration_start(coordinator->registration);
@@ -50,22 +66,13 @@ static void life_wanted(Coordinator *coordinator, bool nothing) {
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
-/* Others are to have what is to run always. What is not known to be drained, because nobody can
- * read that, is not. */
-static void life_end_drained_services(const Coordinator *coordinator) {
-        const DrainView *view = tree_drain_view(coordinator->tree);
-
-        if (drain_view_closed(view) && drain_view_control(view))
-                runs_stop_services(coordinator->runs, "the node is drained");
-}
-
 static void life_on_drained(void *userdata) {
         Coordinator *coordinator = userdata;
 
+        life_judge_services(coordinator);
         if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
                 return;
         gate_drained(coordinator->gate);
-        life_end_drained_services(coordinator);
         life_wanted(coordinator, drain_view_closed(tree_drain_view(coordinator->tree)));
 }
 
@@ -142,7 +149,7 @@ static void life_begin(Coordinator *coordinator) {
         }
         if (drain_view_closed(tree_drain_view(coordinator->tree)))
                 gate_drained(coordinator->gate);
-        life_end_drained_services(coordinator);
+        life_judge_services(coordinator);
         command_locks_session_ready(coordinator->command_locks);
         orphans_start(coordinator->left.orphans);
         housekeeping_start(coordinator->store.housekeeping);

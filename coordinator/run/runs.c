@@ -12,6 +12,8 @@ struct Runs {
         GHashTable *claiming; /* a set: keys */
         GPtrArray *settled;   /* Run: done, freed from the loop */
         sd_event_source *reaper;
+        const char
+            *no_services; /* why those that come end at once, constant; NULL: they may stay */
         RunsSettledFunc func;
         void *userdata;
 };
@@ -93,6 +95,8 @@ static void runs_add(Runs *runs, Run *run) {
         runs_index(runs, run);
         g_hash_table_insert(runs->runs, run->key, run);
         service_run_judge(run, runs->parts.settler->jobset);
+        if (runs->no_services)
+                service_run_end(run, runs->no_services);
 }
 
 void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks,
@@ -181,8 +185,13 @@ void runs_stop_for_shutdown(Runs *runs, const char *why) {
 void runs_stop_services(Runs *runs, const char *why) {
         g_autoptr(GPtrArray) list = runs_list(runs);
 
+        runs->no_services = why;
         for (guint i = 0; i < list->len; i++)
                 service_run_end(list->pdata[i], why);
+}
+
+void runs_spare_services(Runs *runs) {
+        runs->no_services = NULL;
 }
 
 void runs_judge_services(Runs *runs) {

@@ -40,8 +40,12 @@ GPtrArray *runs_list(const Runs *runs);
 void runs_for_all(Runs *runs, void (*func)(Run *run));
 void runs_stop_all(Runs *runs, const char *why);
 void runs_stop_for_shutdown(Runs *runs, const char *why);
-/* The same for those of services alone; `why` is a part of a sentence. */
+/* The same for those of services alone, and for each that comes from now on: a claim may be on its
+ * way, and what a process before us left may be found at any time. `why` is a part of a sentence,
+ * and constant. */
 void runs_stop_services(Runs *runs, const char *why);
+/* Those that come may stay again. */
+void runs_spare_services(Runs *runs);
 /* The job files were read anew: as service_run_judge(), of all. Each that comes is judged, too. */
 void runs_judge_services(Runs *runs);
 /* The same for those that must not go on without their locks, nor without a fence. */
