@@ -27,6 +27,9 @@ static int resolve_ask(const GStrv rest, const char *reason, bool json) {
         sentence = run_sentence(answer.json);
         shown = printable(sentence);
         (void)puts(shown);
+        if (json_is_true(json_object_get(answer.json, "service")))
+                (void)puts("Nothing of the service waits for its end any more: it is run again "
+                           "where its definition is in force and not paused.");
         return EXIT_CODE_OK;
 }
 

@@ -1,6 +1,9 @@
 /* See answer-resolve.h. What is said is held against the run's record first, for whoever asks to
  * hear why not; then it is settled as its owner would refine it (settle.h), which looks again.
  *
+ * Of a run of a service that may be alive the ledger knows as well, and nothing of the job begins
+ * before its end is said: where its record was lost that is done by what the ledger has.
+ *
  * Only of what is unknown it is taken. Of an interrupted run is known how it ended: it was stopped.
  * While it is settled the daemon may die at any point: it is one transaction. Who asks again after
  * that is told what is recorded. */
@@ -11,6 +14,7 @@
 #include "answer-control.h"
 #include "bus-interface.h"
 #include "json-line.h"
+#include "ledger.h"
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
@@ -23,6 +27,7 @@ typedef struct Word {
         RunState state;
         char *by, *why;
         unsigned newest; /* attempt of the run's tick that there is a record of */
+        Ledger *ledger;  /* of the job; NULL: there is none that can be read */
         Settle *settle;
 } Word;
 
@@ -34,6 +39,7 @@ static void resolve_on_gone(const Answer *answer, void *userdata) {
         Word *word = userdata;
 
         settle_free(word->settle);
+        ledger_free(word->ledger);
         g_free(word->by);
         g_free(word->why);
         g_free(word);
@@ -51,8 +57,10 @@ static void resolve_done(Answer *answer) {
                                 .run = record->run,
                                 .tick = record->tick};
 
-        log_notice(&about, "run %s was unknown and is recorded as %s: %s", record->run,
-                   run_state_to_string(record->state), record->why);
+        log_notice(&about, "run %s was unknown and is recorded as %s: %s%s", record->run,
+                   run_state_to_string(record->state), record->why,
+                   record->terms.service ? "; nothing of the service waits for its end any more"
+                                         : "");
         answer_reply(answer, run_record_to_json(record));
 }
 
@@ -93,6 +101,25 @@ static char *resolve_state_why(const RunRecord *record) {
         return NULL;
 }
 
+/* The record of a run that a service waits for the end of was lost: as far as the ledger knows it.
+ */
+static void resolve_record_by_ledger(const Answer *answer) {
+        const Ledger *ledger = word_of(answer)->ledger;
+        const LedgerEntry *entry = ledger ? ledger_find_run(ledger, answer->run) : NULL;
+        RunRecord *record;
+
+        if (!entry || !ledger_may_be_alive(entry))
+                return;
+        record = run_record_new(answer->job, answer->run);
+        record->tick = entry->tick;
+        record->attempt = entry->attempt;
+        record->node = g_strdup(entry->node);
+        record->state = RUN_UNKNOWN;
+        record->continues = true;
+        record->ended = record->claimed = entry->claimed; /* how long it lived is not known */
+        g_ptr_array_add(answer->records, record);
+}
+
 /* Return: newly allocated, a part of a sentence; NULL: it can be resolved. */
 static char *resolve_why_not(const Answer *answer) {
         const RunRecord *record = resolve_record(answer);
@@ -124,6 +151,10 @@ static void resolve_on_read(Answer *answer) {
                              "what is recorded of the run could not be read from ZooKeeper");
                 return;
         }
+        if (!resolve_record(answer))
+                resolve_record_by_ledger(answer);
+        if (resolve_record(answer) && word_of(answer)->ledger)
+                ledger_complete(word_of(answer)->ledger, resolve_record(answer), false);
         if (!resolve_record(answer)) {
                 answer_error(answer, BUS_ERROR_FAILED,
                              answer->missing
@@ -154,6 +185,15 @@ static void resolve_on_record(Answer *answer, const char *tag, const ZkReply *re
                 g_ptr_array_add(answer->records, record);
         else
                 run_record_free(record);
+}
+
+static void resolve_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {
+        Word *word = word_of(answer);
+
+        (void)tag;
+        answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+        if (reply->code == ZK_OK)
+                (void)ledger_decode(reply->data, reply->data_size, &word->ledger);
 }
 
 static void resolve_on_records(Answer *answer, const char *tag, const ZkReply *reply) {
@@ -201,9 +241,11 @@ static int resolve_check_state(const char *word, RunState *ret_state, sd_bus_err
 static void resolve_read(Answer *answer) {
         const char *root = answer_view(answer)->node->config->root;
         g_autofree char *record = path_run(root, answer->job, answer->run),
-                        *records = path_runs(root, answer->job);
+                        *records = path_runs(root, answer->job),
+                        *ledger = path_job(root, answer->job);
 
         if (answer_get(answer, record, NULL, resolve_on_record) < 0 ||
+            answer_get(answer, ledger, NULL, resolve_on_ledger) < 0 ||
             answer_get_children(answer, records, NULL, resolve_on_records) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
 }

@@ -171,20 +171,35 @@ static void scheduled_job_watch(ScheduledJob *job) {
                 job_work_read(job->work, true);
 }
 
+/* Return: newly allocated, in whose name it is ended. */
+static char *scheduled_job_who_ends(const Decision *decision) {
+        g_autofree char *tick = tick_to_rfc3339(decision->tick);
+
+        return decision->blocker->service
+                   ? g_strdup("the job's definition, which is another by now")
+                   : g_strdup_printf("the tick %s, which takes its place", tick);
+}
+
+/* Return: whether its node can be asked: a service may be waited for for as long as that is away,
+ * and is ended by it, or asked for, when it is back. */
+static bool scheduled_job_can_ask(const ScheduledJob *job, const LedgerEntry *blocker) {
+        return g_strcmp0(blocker->node, job->parts->node->config->node_name) != 0 &&
+               (!blocker->service || members_contains(job->parts->members, blocker->node));
+}
+
 /* The tick takes the place of a run: that ends, here or by the node that has it, and then the
  * ledger changes. Where it has not ended after a while it is asked for anew, as if it had only been
  * seen now. */
 static void scheduled_job_end_blocker(ScheduledJob *job, const Decision *decision) {
         const LedgerEntry *blocker = decision->blocker;
         const Node *node = job->parts->node;
-        g_autofree char *tick = tick_to_rfc3339(decision->tick),
-                        *who = g_strdup_printf("the tick %s, which takes its place", tick),
+        g_autofree char *who = scheduled_job_who_ends(decision),
                         *key = run_key(job->name, blocker->run);
         Run *run = runs_find(job->parts->runs, key);
 
         if (run)
                 run_stop_for(run, who);
-        else if (g_strcmp0(blocker->node, node->config->node_name) != 0)
+        else if (scheduled_job_can_ask(job, blocker))
                 request_note_send_stop(node, &(Requested){.job = job->name,
                                                           .run = blocker->run,
                                                           .node = blocker->node,
@@ -544,13 +559,13 @@ static bool scheduled_job_has_no_node(const ScheduledJob *job) {
                !scheduled_job_runs_here(job);
 }
 
-/* Return: newly allocated, of a service: what has to be known before it is run again, or NULL. */
+/* Return: newly allocated, of what is or was a service: what has to be known before it is run
+ * again, or NULL. */
 static char *scheduled_job_awaits_word(const ScheduledJob *job) {
         const Ledger *ledger = job_ledger_known(job->ledger);
-        int64_t tick = ledger ? ledger_service_tick(ledger) : 0;
-        const LedgerEntry *entry = tick ? ledger_find_tick(ledger, tick) : NULL;
+        const LedgerEntry *entry = ledger ? ledger_first_claimed(ledger) : NULL;
 
-        if (!entry || entry->state != RUN_UNKNOWN || entry->not_before)
+        if (!entry || !ledger_may_be_alive(entry))
                 return NULL;
         return g_strdup_printf(
             "its run %s on %s may be alive, and no other one is begun beside it: "
@@ -585,6 +600,7 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
         bool no_node = scheduled_job_has_no_node(job);
         const Ledger *ledger = job_ledger_known(job->ledger);
+        const LedgerEntry *claimed = ledger ? ledger_first_claimed(ledger) : NULL;
 
         if (job_ledger_is_drifted(job->ledger))
                 return JOB_DRIFTED;
@@ -594,7 +610,7 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
                 return JOB_WAITING;
         if (job_ledger_fault(job->ledger) || (!ledger && !no_node))
                 return JOB_UNREAD;
-        if (ledger && ledger_first_claimed(ledger))
+        if (claimed && !ledger_may_be_alive(claimed))
                 return JOB_RUNNING;
         if (job_phase_is_in_queues(job_work_phase(job->work)) ||
             gate_waits_for_place(job->parts->gate, job->name))

@@ -1,6 +1,8 @@
 /* See decision-service.h. */
 #include "decision-service.h"
 
+#include "placement.h"
+
 static bool service_is_here(const DecisionInput *input, const LedgerEntry *run) {
         return run && g_strcmp0(run->node, input->self) == 0;
 }
@@ -18,12 +20,29 @@ static usec_t service_begin(const DecisionInput *input, int64_t tick) {
                                                                              : before->not_before;
 }
 
+uint32_t decision_service_turn(uint32_t rank, unsigned short_lived) {
+        uint32_t rounds = short_lived / DECISION_SERVICE_TRIES % DECISION_SERVICE_RANKS;
+
+        return rank < DECISION_SERVICE_RANKS
+                   ? (rank + DECISION_SERVICE_RANKS - rounds) % DECISION_SERVICE_RANKS
+                   : rank;
+}
+
+/* Return: by how much later than the first of us we may begin it. */
+static usec_t service_patience(const DecisionInput *input, int64_t tick) {
+        const LedgerEntry *before = ledger_find_tick(input->ledger, tick);
+
+        return decision_service_turn(input->rank, before ? before->short_lived : 0) *
+               input->takeover_delay;
+}
+
 /* A run stands in the way. */
 static void decide_beside_run(const DecisionInput *input, Decision *decision,
                               const LedgerEntry *run, int64_t tick) {
         bool patient = input->waited_long_enough && g_strcmp0(run->run, input->waited_run) == 0;
 
-        if (!ledger_is_of_earlier_service(input->ledger, run))
+        /* Nobody has what may be alive, so nobody can be asked to end it. */
+        if (!ledger_is_of_earlier_service(input->ledger, run) || ledger_may_be_alive(run))
                 return;
         decision->verdict =
             service_is_here(input, run) || patient ? DECISION_REPLACE : DECISION_BLOCKED;
@@ -47,7 +66,7 @@ void decide_service(const DecisionInput *input, Decision *ret) {
                 decide_beside_run(input, ret, run, tick);
                 return;
         }
-        turn = usec_add(service_begin(input, tick), input->rank * input->takeover_delay);
+        turn = usec_add(service_begin(input, tick), service_patience(input, tick));
         if (turn > input->now) {
                 ret->again = turn;
                 return;
@@ -57,11 +76,24 @@ void decide_service(const DecisionInput *input, Decision *ret) {
         ret->watch = false;
 }
 
+/* Where nothing else is to be done about the job now. Whoever has it would keep all else from
+ * beginning for as long as its file is the old one. */
+static void decide_of_earlier_service(const DecisionInput *input, Decision *decision) {
+        const LedgerEntry *run = ledger_first_claimed(input->ledger);
+
+        if (run && input->rank < PLACEMENT_RANKS && !decision_pause_lasts(input->pause) &&
+            decision->verdict == DECISION_NOTHING && decision->n_skips == 0)
+                decide_beside_run(input, decision, run, run->tick);
+}
+
 void decide_by_mode(const DecisionInput *input, Decision *ret) {
-        if (input->service)
+        if (input->service) {
                 decide_service(input, ret);
-        else if (input->schedule)
+                return;
+        }
+        if (input->schedule)
                 decide(input, ret);
         else
                 *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
+        decide_of_earlier_service(input, ret);
 }

@@ -452,7 +452,7 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
 /* Return: what is said of a tick whose start deadline passed while the job was at an earlier one.
  */
 static DecisionWhy why_expired_behind(const LedgerEntry *before) {
-        return before->state == RUN_CLAIMED ? why_outlasted : why_retry;
+        return before->not_before > 0 ? why_retry : why_outlasted;
 }
 
 /* The job is at an earlier tick. */
@@ -507,6 +507,8 @@ static void replace_run(const DecisionInput *input, Decision *decision, const Le
                         int64_t tick) {
         bool here = is_under_way_here(input, run);
 
+        if (ledger_may_be_alive(run)) /* nobody has it, who could end it */
+                return;
         if (!here && (!input->waited_long_enough || g_strcmp0(run->run, input->waited_run) != 0))
                 decision->verdict = DECISION_BLOCKED;
         else if (start_of(input, tick) > run->claimed)
@@ -579,7 +581,7 @@ static void overlap_all(const DecisionInput *input, Decision *decision, const Le
 
         if (!newest_undecided(input, after, come, &newest))
                 return;
-        if (way->state != RUN_CLAIMED) {
+        if (way->not_before > 0) {
                 skip_range(input, decision, after, newest, why_retry);
         } else if (is_under_way_here(input, way) ||
                    (input->waited_long_enough && g_strcmp0(way->run, input->waited_run) == 0)) {

@@ -43,6 +43,9 @@
  * ("overlap"): the job is still at the older one. Who could take a retry is told by the ledger's
  * watch when the attempt before has ended.
  *
+ * A run of the service that the job was, which was given up and may be alive, is one that is under
+ * way, and ended by nobody.
+ *
  * Of a paused job nothing begins: each tick is skipped ("paused") when it comes, and a retry waits
  * until it is given up. What came by the end of a pause and is undecided still is skipped, too,
  * whoever looks when: it is not caught up with.

@@ -40,6 +40,7 @@ static const Field entry_fields[] = {
     {"not_before", FIELD_TIME, offsetof(LedgerEntry, not_before)},
     {"service", FIELD_BOOL, offsetof(LedgerEntry, service)},
     {"short_lived", FIELD_UNSIGNED, offsetof(LedgerEntry, short_lived), .high = UINT32_MAX},
+    {"continues", FIELD_BOOL, offsetof(LedgerEntry, continues)},
     {NULL},
 };
 
@@ -272,10 +273,14 @@ bool ledger_is_decided(const Ledger *ledger, int64_t tick) {
         return tick <= ledger_floor(ledger) || find_tick(ledger, tick);
 }
 
+bool ledger_may_be_alive(const LedgerEntry *entry) {
+        return entry->service && entry->continues && entry->state == RUN_UNKNOWN;
+}
+
 const LedgerEntry *ledger_first_claimed(const Ledger *ledger) {
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry->state == RUN_CLAIMED)
+                if (entry->state == RUN_CLAIMED || ledger_may_be_alive(entry))
                         return entry;
         }
         return NULL;
@@ -297,7 +302,8 @@ unsigned ledger_count_unsettled(const Ledger *ledger) {
 
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                count += entry->state == RUN_CLAIMED || entry->not_before > 0;
+                count += entry->state == RUN_CLAIMED || entry->not_before > 0 ||
+                         ledger_may_be_alive(entry);
         }
         return count;
 }
@@ -360,7 +366,8 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
 
 /* Return: whether nothing more is to come of what it covers. */
 static bool entry_is_over(const LedgerEntry *entry) {
-        return run_state_is_final(entry->state) && !entry->not_before;
+        return run_state_is_final(entry->state) && !entry->not_before &&
+               !ledger_may_be_alive(entry);
 }
 
 /* Return: whether an entry is of a run of that tick, or covers it. */
@@ -401,6 +408,8 @@ static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
             .claimed = record->claimed,
             .again = next_attempt_may_follow(record),
             .service = record->terms.service,
+            .short_lived = record->terms.short_lived,
+            .continues = record->terms.service && record->continues,
         };
 }
 
@@ -475,23 +484,29 @@ static bool entry_may_go_on(const Ledger *ledger, const LedgerEntry *entry) {
         return entry->service ? !ledger_is_of_earlier_service(ledger, entry) : has_ticks(ledger);
 }
 
-/* Return: whether its end is still to tell whether another follows. What was over already is not
- * retried because it is refined; but nothing follows a run of a service of which it is not known
- * whether it is over, until that is. */
-static bool entry_awaits_end(const LedgerEntry *entry) {
-        return entry->state == RUN_CLAIMED || entry->not_before > 0 ||
-               (entry->service && entry->state == RUN_UNKNOWN);
-}
-
+/* What was over already is not retried because it is refined. */
 static void entry_take_end(const Ledger *ledger, LedgerEntry *entry, const RunRecord *record,
                            usec_t now) {
-        bool open = entry_awaits_end(entry) && entry_may_go_on(ledger, entry);
+        bool open = !entry_is_over(entry) && entry_may_go_on(ledger, entry);
 
         entry->state = record->state;
         entry->again = false;
         entry->not_before =
             open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
         entry->short_lived = entry->service ? next_attempt_short_lived(record) : 0;
+        entry->continues = entry->service && record->continues;
+}
+
+void ledger_complete(const Ledger *ledger, RunRecord *record, bool by_others) {
+        const LedgerEntry *entry = find_run(ledger, record->run);
+
+        if (!entry || !entry->service || record->terms.service)
+                return;
+        record->terms.service = true;
+        record->terms.short_lived = entry->short_lived;
+        record->continues |= by_others && entry->continues;
+        /* From when it lived; and what is not known otherwise is not for ever. */
+        record->claimed = record->claimed ? record->claimed : entry->claimed;
 }
 
 /* Its end is written at `now`: until then, others were in line behind it. */

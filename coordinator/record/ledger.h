@@ -56,7 +56,9 @@ typedef struct LedgerEntry {
         usec_t not_before;    /* final: a retry follows, and begins then at the earliest
                                  (CLOCK_REALTIME); 0: none does */
         bool service;         /* a run of a service */
-        unsigned short_lived; /* then, final: so many runs in a row lived for a short time */
+        unsigned short_lived; /* then: so many runs in a row before it, and once it is final with
+                                 it, lived for a short time */
+        bool continues;       /* then: claimed: also without its locks; unknown: it may be alive */
 } LedgerEntry;
 
 typedef struct Ledger {
@@ -100,8 +102,12 @@ int64_t ledger_floor(const Ledger *ledger);
 const LedgerEntry *ledger_find_tick(const Ledger *ledger, int64_t tick);
 const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run);
 bool ledger_is_decided(const Ledger *ledger, int64_t tick);
-/* Return: the oldest entry that is still claimed, or NULL. */
+/* Return: the oldest entry of a run that is under way: still claimed, or of a service that was
+ * given up and may be alive (ledger_may_be_alive()); or NULL. */
 const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
+/* Return: whether it is a run of a service of which it is not known whether it has ended: nothing
+ * of the job begins beside it, by whatever definition, until it is said how it did. */
+bool ledger_may_be_alive(const LedgerEntry *entry);
 /* Return: the entry that is to be retried first, of those that may begin together the oldest; or
  * NULL. */
 const LedgerEntry *ledger_first_retry(const Ledger *ledger);
@@ -133,6 +139,10 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
  * the tick is decided (of an attempt by hand: when it is not settled) or the run is known; -ENOSPC
  * when LEDGER_OPEN_MAX is reached. */
 int ledger_claim(Ledger *ledger, const RunRecord *record);
+/* What the record of a run of a service does not say since it was lost, so that another run follows
+ * this one as it does any other. `by_others`: on behalf of a node that is away, and may run it
+ * still. Anything else is left as it is. */
+void ledger_complete(const Ledger *ledger, RunRecord *record, bool by_others);
 /* Settles a claimed run (or refines an unknown one) at `now` (the server's time), updates `last`,
  * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
  * when there is no such entry: then no tick is touched, but of a success it is noted, and `last`

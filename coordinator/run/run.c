@@ -238,6 +238,12 @@ static void run_may_be_alive(const Run *run) {
         run->record->continues |= run->record->terms.service;
 }
 
+/* Nothing of it is here, whatever it would have gone on without: a service is not kept waiting for
+ * word of that. */
+static void run_is_gone(const Run *run) {
+        run->record->continues &= !run->record->terms.service;
+}
+
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
  * ended well before. */
 static void run_take_unknown(Run *run) {
@@ -250,6 +256,8 @@ static void run_take_unknown(Run *run) {
         run->record->state = fenced || (ended && ended->why) ? RUN_INTERRUPTED : RUN_UNKNOWN;
         if (run_is_populated(run))
                 run_may_be_alive(run);
+        else
+                run_is_gone(run);
         run->record->ended = clock_realtime();
         if (run->unwanted && run->record->state == RUN_UNKNOWN)
                 g_clear_pointer(&run->record->why, g_free); /* nobody knows that it was stopped */

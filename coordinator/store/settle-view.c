@@ -96,6 +96,12 @@ static SettleVerdict settle_view_judge_word(const RunRecord *ours, const RunReco
                    : SETTLE_VERDICT_ELSEWHERE;
 }
 
+/* How it ended nobody knows, but that it has is known by now: that is what a service waits for. */
+static bool settle_view_is_known_to_be_over(const RunRecord *ours, const RunRecord *found) {
+        return ours->terms.service && ours->state == RUN_UNKNOWN && !ours->continues &&
+               found->state == RUN_UNKNOWN && found->continues;
+}
+
 /* What the record that stands there means for us. */
 static SettleVerdict settle_view_judge(const SettleView *view, const RunRecord *found) {
         const RunRecord *ours = view->record;
@@ -110,6 +116,8 @@ static SettleVerdict settle_view_judge(const SettleView *view, const RunRecord *
                 return SETTLE_VERDICT_WRITE;
         if (same && found->state == ours->state && found->ended == ours->ended)
                 return SETTLE_VERDICT_WRITTEN;
+        if (same && settle_view_is_known_to_be_over(ours, found) && !view->only_if_claimed)
+                return SETTLE_VERDICT_REFINE;
         if (!same || view->only_if_claimed || found->state != RUN_UNKNOWN ||
             ours->state == RUN_UNKNOWN)
                 return SETTLE_VERDICT_ELSEWHERE;
@@ -138,7 +146,8 @@ static void settle_view_on_record(const ZkReply *reply, void *userdata) {
         view->record_version = reply->code == ZK_OK ? reply->stat.version : -1;
         if (reply->code == ZK_OK)
                 (void)run_record_decode(reply->data, reply->data_size, &found);
-        if (settle_view_is_of_run(view, found))
+        view->found = settle_view_is_of_run(view, found);
+        if (view->found)
                 view->verdict = settle_view_judge(view, found);
         else if (reply->code == ZK_OK)
                 settle_view_note_damage(view, reply);
@@ -193,15 +202,25 @@ static void settle_view_on_lock(const ZkReply *reply, void *userdata) {
         lock->exists = reply->code == ZK_OK && settle_view_may_delete(lock, &reply->stat);
 }
 
+/* A service waits for that word, whose run has no record any more: the ledger knows it. */
+static bool settle_view_is_waited_for(const SettleView *view) {
+        const LedgerEntry *entry =
+            view->ledger ? ledger_find_run(view->ledger, view->record->run) : NULL;
+
+        return view->record->resolution.at && entry && ledger_may_be_alive(entry);
+}
+
 static void settle_view_on_landed(ZkCode code, void *userdata) {
         SettleView *view = userdata;
 
+        if (!view->found && settle_view_is_waited_for(view))
+                view->verdict = SETTLE_VERDICT_WRITE;
         view->flight = flight_free(view->flight);
         view->func(code, view->userdata);
 }
 
 /* Where no record stands there, or none that can be read: it is written anew, but not by whoever
- * has only a word to say of it. */
+ * has only a word to say of it that nothing waits for. */
 static SettleVerdict settle_view_first_verdict(const SettleView *view) {
         return view->record->resolution.at ? SETTLE_VERDICT_ELSEWHERE : SETTLE_VERDICT_WRITE;
 }
@@ -211,6 +230,7 @@ int settle_view_read(SettleView *view) {
 
         flight_free(view->flight);
         view->verdict = settle_view_first_verdict(view);
+        view->found = false;
         view->flight = flight_new(session_zk(view->node->session), settle_view_on_landed, view);
         /* The server we are connected to may lag behind the one that took the write: sync first. */
         flight_sync(view->flight, view->record_path);

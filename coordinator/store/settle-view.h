@@ -28,9 +28,9 @@ struct SettleView {
         bool only_if_claimed;
         char *record_path, *ledger_path, *runs_path, *open_path;
 
-        int32_t record_version; /* -1: the record does not exist and is created */
-        bool record_known;
-        bool no_directory; /* of records: somebody deleted the job */
+        int32_t record_version;   /* -1: the record does not exist and is created */
+        bool record_known, found; /* found: what stands there is a record, and of our run */
+        bool no_directory;        /* of records: somebody deleted the job */
         bool open_exists;
         Ledger *ledger; /* NULL: there is none that we could read */
         int32_t ledger_version;

@@ -307,6 +307,8 @@ static bool settle_waits_for_clock(Settle *settle) {
 }
 
 static void settle_go_on(Settle *settle) {
+        if (settle->view->ledger)
+                ledger_complete(settle->view->ledger, settle->record, settle->only_if_claimed);
         if (!settle_waits_for_clock(settle))
                 settle_write(settle);
 }

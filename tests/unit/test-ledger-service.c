@@ -185,3 +185,123 @@ Test(ledger_service, what_may_be_alive_is_followed_once_its_end_is_known) {
         cr_assert_not_null(ledger_first_retry(ledger));
         cr_expect_eq(ledger_first_retry(ledger)->not_before, SECONDS(6002));
 }
+
+static RunRecord *claim_what_continues(void) {
+        RunRecord *record = record_of(TICK, 1, 2);
+
+        record->continues = true;
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        return record;
+}
+
+static void settle_as(RunRecord *record, RunState state) {
+        record->state = state;
+        record->ended = record->claimed;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, SECONDS(5000)), 0);
+}
+
+static void edit(void) {
+        ledger_adopt_digest(ledger, "d2", FROM + 50);
+        ledger_set_service(ledger);
+}
+
+/* Return: whether it stands there as what may be alive, also for who reads the ledger. */
+static bool may_be_alive(const char *run) {
+        g_autofree char *text = ledger_encode(ledger);
+        _cleanup_(ledger_freep) Ledger *read = NULL;
+        const LedgerEntry *entry;
+
+        cr_assert_eq(ledger_decode(text, strlen(text), &read), 0);
+        entry = ledger_first_claimed(read);
+        return entry && g_str_equal(entry->run, run) && ledger_may_be_alive(entry) &&
+               ledger_count_unsettled(read) == 1;
+}
+
+/* It would be begun anew beside it. */
+Test(ledger_service, an_edit_forgets_nothing_that_may_be_alive) {
+        _cleanup_(run_record_freep) RunRecord *record = claim_what_continues();
+
+        settle_as(record, RUN_UNKNOWN);
+        cr_expect(may_be_alive(record->run));
+        edit();
+        cr_expect(may_be_alive(record->run));
+        settle_as(record, RUN_FAILED);
+        cr_expect_eq(ledger->open->len, 0);
+}
+
+Test(ledger_service, what_is_given_up_after_an_edit_may_be_alive_all_the_same) {
+        _cleanup_(run_record_freep) RunRecord *record = claim_what_continues();
+
+        edit();
+        settle_as(record, RUN_UNKNOWN);
+        cr_expect(may_be_alive(record->run));
+        ledger_set_schedule(ledger, NULL);
+        cr_expect(may_be_alive(record->run));
+        ledger_adopt_digest(ledger, "", FROM + 60);
+        cr_expect(may_be_alive(record->run));
+        settle_as(record, RUN_SUCCEEDED);
+        cr_expect_eq(ledger->open->len, 0);
+}
+
+/* What is over is forgotten. */
+Test(ledger_service, what_was_lost_before_an_edit_is_not_alive) {
+        _cleanup_(run_record_freep) RunRecord *record = record_of(TICK, 1, 0);
+
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        edit();
+        settle_as(record, RUN_UNKNOWN);
+        cr_expect_eq(ledger->open->len, 0);
+}
+
+/* ---- whose record is lost ---- */
+
+/* All that an id and an open entry tell of the first run. */
+static RunRecord *record_of_nothing(void) {
+        g_autofree char *run = run_id_for_tick(TICK, 1);
+        RunRecord *record = run_record_new("web", run);
+
+        record->tick = TICK;
+        record->attempt = 1;
+        record->state = RUN_UNKNOWN;
+        record->ended = SECONDS(TICK) + 1;
+        return record;
+}
+
+Test(ledger_service, whose_record_is_lost_is_followed_as_any_other) {
+        _cleanup_(run_record_freep) RunRecord *record = record_of(TICK, 1, 2),
+                                              *lost = record_of_nothing();
+
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        ledger_complete(ledger, lost, true);
+        cr_expect_eq(lost->claimed, record->claimed);
+        cr_assert_eq(ledger_settle(ledger, lost, NULL, SECONDS(5000)), 0);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        cr_expect_eq(ledger_first_retry(ledger)->short_lived, 3);
+}
+
+/* Its node alone can say that it is over. */
+Test(ledger_service, whose_record_is_lost_may_be_alive_as_any_other) {
+        _cleanup_(run_record_freep) RunRecord *record = claim_what_continues(),
+                                              *lost = record_of_nothing(),
+                                              *own = record_of_nothing();
+
+        ledger_complete(ledger, lost, true);
+        cr_assert_eq(ledger_settle(ledger, lost, NULL, SECONDS(5000)), 0);
+        cr_expect(may_be_alive(record->run));
+        ledger_complete(ledger, own, false);
+        cr_assert_eq(ledger_settle(ledger, own, NULL, SECONDS(6000)), 0);
+        cr_expect_not_null(ledger_first_retry(ledger));
+}
+
+Test(ledger_service, nothing_is_added_to_a_record_that_is_there_nor_to_what_is_no_service) {
+        _cleanup_(run_record_freep) RunRecord *record = claim_what_continues(),
+                                              *other = run_record_new("web", "7-1");
+
+        record->continues = false;
+        record->claimed = 0;
+        ledger_complete(ledger, record, true);
+        cr_expect_not(record->continues);
+        cr_expect_eq(record->claimed, 0);
+        ledger_complete(ledger, other, true);
+        cr_expect_not(other->terms.service);
+}

@@ -343,6 +343,86 @@ Test(resolve, what_is_not_kept_any_more_does_not_come_back) {
         g_free(raced);
 }
 
+/* ---- what a service waits for ---- */
+
+/* Return: its run on n2, which may be alive; newly allocated. `record_is`: what stands in its
+ * place; NULL: nothing. */
+static char *service_elsewhere(const char *record_is) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL, *path = NULL;
+
+        write_job("    mode: service\n    exec: [/bin/true]\n    nodes: n2\n");
+        open_daemon_on_bus();
+        await(has_ledger, "a ledger");
+        ledger = the_ledger();
+        record = claim_elsewhere(ledger_service_tick(ledger), 1);
+        record->terms.service = record->continues = true;
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        record->state = RUN_UNKNOWN;
+        record->ended = clock_realtime();
+        (void)ledger_settle(ledger, record, NULL, clock_realtime());
+        cr_assert(ledger_may_be_alive(ledger_first_claimed(ledger)));
+        data = ledger_encode(ledger);
+        server_write(LEDGER, data);
+        record->terms.service = false; /* as who knew nothing of it wrote it */
+        write_record(record);
+        path = g_strconcat(RUNS, record->run, NULL);
+        if (!record_is)
+                server_remove(path);
+        else if (*record_is)
+                server_set(server_node(path), record_is);
+        return g_strdup(record->run);
+}
+
+static void expect_followed(const char *run, RunState state) {
+        _cleanup_(ledger_freep) Ledger *ledger = the_ledger();
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        cr_assert_not_null(ledger_first_retry(ledger), "nothing follows: %s", server_data(LEDGER));
+        cr_expect_str_eq(ledger_first_retry(ledger)->run, run);
+        cr_assert_eq(run_record_decode(record_of(run), strlen(record_of(run)), &record), 0);
+        cr_expect_eq(record->state, state);
+        cr_expect(record->terms.service);
+}
+
+Test(resolve, a_service_is_run_again_whose_record_says_little) {
+        g_autofree char *run = service_elsewhere("");
+
+        ask_resolve(run, "failed", "the machine is gone");
+        expect_said("\"state\":\"failed\"");
+        expect_said("\"service\":true");
+        expect_followed(run, RUN_FAILED);
+}
+
+Test(resolve, a_service_is_run_again_whose_record_is_damaged) {
+        g_autofree char *run = service_elsewhere("][");
+
+        ask_resolve(run, "succeeded", "seen");
+        expect_said("\"state\":\"succeeded\"");
+        expect_followed(run, RUN_SUCCEEDED);
+        expect_record(run, "\"resolved_by\":\"alice on n1\"");
+}
+
+Test(resolve, a_service_is_run_again_whose_record_is_gone) {
+        g_autofree char *run = service_elsewhere(NULL);
+
+        ask_resolve(run, "failed", "the machine is gone");
+        expect_said("\"state\":\"failed\"");
+        expect_followed(run, RUN_FAILED);
+        expect_record(run, "\"node\":\"n2\"");
+        ask_resolve(run, "failed", "the machine is gone");
+        expect_said("is known to have ended");
+}
+
+/* Nothing waits for that. */
+Test(resolve, what_has_no_record_and_no_entry_has_no_end) {
+        g_autofree char *run = service_elsewhere(NULL);
+
+        ask_resolve("7-1", "failed", "seen");
+        expect_said("there is no record of a run 7-1");
+}
+
 /* ---- the node that ran it ---- */
 
 static bool is_running(void) {

@@ -137,6 +137,56 @@ Test(service, goes_on_over_a_restart_of_the_daemon) {
         await_run(2);
 }
 
+/* ---- whose record is lost ---- */
+
+static char *record_path_of(unsigned attempt) {
+        g_autofree char *run = run_id_for_tick(tick_there(), attempt);
+
+        return path_run(ROOT, "a", run);
+}
+
+/* It is gone while its daemon was away, and nobody saw how. */
+Test(service, whose_record_is_damaged_is_run_again) {
+        g_autofree char *path = NULL;
+
+        run_service(SERVICE);
+        close_daemon();
+        service_exit(service_newest(), 0);
+        path = record_path_of(1);
+        server_set(server_node(path), "][");
+        open_daemon_again();
+        await_run(2);
+        expect_ended_as(1, RUN_UNKNOWN, "its record in ZooKeeper was damaged");
+}
+
+Test(service, whose_record_was_deleted_is_run_again) {
+        g_autofree char *path = NULL;
+
+        run_service(SERVICE);
+        close_daemon();
+        service_exit(service_newest(), 0);
+        path = record_path_of(1);
+        server_remove(path);
+        open_daemon_again();
+        await_run(2);
+        expect_ended_as(1, RUN_UNKNOWN, "its record was deleted from ZooKeeper");
+}
+
+/* Nothing is known of it, but that it lives. */
+Test(service, whose_record_is_damaged_is_not_run_beside_what_lives) {
+        g_autofree char *path = NULL;
+
+        run_service(SERVICE);
+        close_daemon();
+        path = record_path_of(1);
+        server_set(server_node(path), "][");
+        open_daemon_again();
+        await(is_ready, "ready");
+        expect_nothing_more(1);
+        service_exit(service_newest(), 0);
+        await_run(2);
+}
+
 /* ---- others ---- */
 
 static RunRecord *record_elsewhere(int64_t tick) {
@@ -215,6 +265,30 @@ Test(service, what_may_be_alive_elsewhere_is_not_run_beside_it) {
         await_run(2);
 }
 
+static bool runs_by_another_definition(void) {
+        return started->len > 0 && a_run_goes_on();
+}
+
+/* Nor by another definition, before somebody says how it ended. */
+Test(service, an_edit_begins_none_beside_what_may_be_alive) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *why = NULL;
+        int64_t tick = run_elsewhere();
+
+        end_elsewhere(tick, RUN_UNKNOWN, true);
+        write_job(SERVICE "    locks: {db: shared}\n");
+        reload();
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_neq(tick_there(), tick);
+        cr_expect_eq(started->len, 0);
+        why = scheduled_job_why(job_table_find(coordinator->jobs, "a"));
+        cr_expect(strstr(why, "-1 on n2 may be alive, and no other one is begun beside it"), "%s",
+                  why);
+        end_elsewhere(tick, RUN_FAILED, true);
+        await(runs_by_another_definition, "it is run");
+}
+
 static void lose_definition_elsewhere(void) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
 
@@ -277,6 +351,52 @@ Test(service, leaves_a_node_that_is_drained) {
         await_run(2);
 }
 
+/* What is found at any time after that, too. */
+Test(service, leaves_a_node_that_was_drained_while_its_daemon_was_away) {
+        server_create(ROOT, "", 0);
+        server_create(CONTROL, "{}", 0);
+        run_service(SERVICE);
+        close_daemon();
+        server_write(CONTROL, DRAINED);
+        open_daemon_again();
+        await(is_ready, "ready");
+        await(is_over, "it is ended");
+        expect_ended_as(1, RUN_INTERRUPTED, "the node is drained");
+        expect_nothing_more(1);
+}
+
+static bool is_doubted(void) {
+        return is_ready() && service_is_alive(service_newest());
+}
+
+static bool is_found(void) {
+        return runs_count(coordinator->runs) == 1;
+}
+
+/* Its record can be read again only after the node was drained. */
+Test(service, leaves_a_node_that_is_drained_before_it_is_found_there) {
+        g_autofree char *path = NULL, *record = NULL;
+
+        server_create(ROOT, "", 0);
+        server_create(CONTROL, "{}", 0);
+        run_service(SERVICE);
+        close_daemon();
+        path = record_path_of(1);
+        record = g_strdup(server_data(path));
+        server_set(server_node(path), "][");
+        open_daemon_again();
+        await(is_doubted, "it lives, and nothing is known of it");
+        server_write(CONTROL, DRAINED);
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect(service_is_alive(service_newest()));
+        server_write(path, record);
+        await(is_found, "it is found");
+        await(is_over, "it is ended");
+        expect_ended_as(1, RUN_INTERRUPTED, "the node is drained");
+        server_write(CONTROL, "{}");
+        await_run(2);
+}
+
 /* What cannot be read drains nobody. */
 Test(service, stays_where_the_control_node_is_damaged) {
         server_create(ROOT, "", 0);
@@ -306,6 +426,19 @@ static void remove_job(void) {
 Test(service, leaves_with_its_definition) {
         run_service(SERVICE);
         remove_job();
+        await(is_over, "it is ended");
+        expect_ended_as(1, RUN_INTERRUPTED, "its job is not in this node's job files any more");
+        expect_nothing_more(1);
+}
+
+Test(service, leaves_when_its_definition_went_while_its_daemon_was_away) {
+        g_autofree char *path = g_build_filename(root, "etc/jobkeeper/jobs.d/a.yaml", NULL);
+
+        run_service(SERVICE);
+        close_daemon();
+        cr_assert_eq(unlink(path), 0);
+        open_daemon_again();
+        await(is_ready, "ready");
         await(is_over, "it is ended");
         expect_ended_as(1, RUN_INTERRUPTED, "its job is not in this node's job files any more");
         expect_nothing_more(1);
