@@ -81,6 +81,11 @@ static Cluster *cluster_of(const FleetNode *node) {
         return fleet_userdata(node);
 }
 
+/* Return: of so many of its runs one fails. */
+static uint64_t cluster_failing(const PlanJob *job) {
+        return job->roll.max_failures > 0 || job->service.is ? 3 : 10;
+}
+
 static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
         const PlanJob *job = plan_find(cluster->plan, service_variable(service, "JOBKEEPER_JOB"));
@@ -91,7 +96,7 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->duration = world_draw_between(chance, USEC_PER_MSEC, job->duration);
         if (world_draw_once_in(chance, plan_job_continues(job) ? 5 : 20)) /* very long */
                 conduct->duration *= world_draw_between(chance, 2, 10);
-        conduct->status = world_draw_once_in(chance, job->roll.max_failures > 0 ? 3 : 10) ? 1 : 0;
+        conduct->status = world_draw_once_in(chance, cluster_failing(job)) ? 1 : 0;
         if (job->forgets)
                 conduct->status = 2;
         conduct->remains =
@@ -468,6 +473,8 @@ static void cluster_live_and_end(Cluster *cluster) {
         checker_judge_queues(cluster->checker, ensemble_tree(cluster->ensemble),
                              cluster_second(world_now(cluster->world)));
         checker_judge_follows(cluster->checker, ensemble_tree(cluster->ensemble));
+        checker_judge_services(cluster->checker, ensemble_tree(cluster->ensemble),
+                               cluster_second(calm_from));
         if (checker_fault(cluster->checker))
                 return;
         if (cluster->aftermath) {

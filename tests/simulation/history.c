@@ -14,6 +14,12 @@ typedef struct Disturbance {
         HistoryMatter matter;
 } Disturbance;
 
+/* A job that the file of a node has no more. */
+typedef struct Want {
+        const char *job; /* interned */
+        usec_t since;
+} Want;
+
 /* A daemon that can act again has ended by then what it must not start. */
 #define EXCUSED_FOR (5 * USEC_PER_SEC)
 
@@ -23,6 +29,7 @@ struct History {
         GPtrArray *holds;                              /* of HistoryHold */
         unsigned n_holds;                              /* that there ever were */
         GHashTable *unwanted;                          /* "JOB:RUN" */
+        GHashTable *wants;                             /* node → Want */
         GArray *disturbances, *excuses, *hold_excuses; /* of Disturbance */
 };
 
@@ -52,6 +59,7 @@ History *history_new(World *world) {
         history->runs = g_ptr_array_new_with_free_func(history_run_free);
         history->alive = g_ptr_array_new();
         history->unwanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        history->wants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         history->holds = g_ptr_array_new_with_free_func(history_hold_free);
         history->hold_excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
@@ -66,6 +74,7 @@ History *history_free(History *history) {
         g_ptr_array_unref(history->alive);
         g_ptr_array_unref(history->holds);
         g_hash_table_unref(history->unwanted);
+        g_hash_table_unref(history->wants);
         g_array_unref(history->hold_excuses);
         g_array_unref(history->disturbances);
         g_array_unref(history->excuses);
@@ -241,6 +250,22 @@ bool history_was_edited(const History *history, const char *node, const char *jo
         g_autofree char *label = history_label(node, job);
 
         return history_befell(history, label, HISTORY_FILES, from, to);
+}
+
+void history_note_without(History *history, const char *node, const char *job) {
+        const Want want = {g_intern_string(job), world_now(history->world)};
+
+        if (job)
+                g_hash_table_replace(history->wants, g_strdup(node),
+                                     g_memdup2(&want, sizeof(want)));
+        else
+                g_hash_table_remove(history->wants, node);
+}
+
+usec_t history_without_since(const History *history, const char *node, const char *job) {
+        const Want *want = g_hash_table_lookup(history->wants, node);
+
+        return want && g_str_equal(want->job, job) ? want->since : USEC_INFINITY;
 }
 
 HistoryHold *history_hold_begins(History *history, const char *node, const char *who,

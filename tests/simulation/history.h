@@ -92,6 +92,11 @@ void history_note_mended(History *history, const char *node, const char *job);
 /* Return: whether that was so of that one then. */
 bool history_was_edited(const History *history, const char *node, const char *job, usec_t from,
                         usec_t to);
+/* The job file of that node is whole from now on, but that it has that job no more; NULL: it has
+ * all, or says nothing that counts. */
+void history_note_without(History *history, const char *node, const char *job);
+/* Return: since when it has it no more; USEC_INFINITY: it has. */
+usec_t history_without_since(const History *history, const char *node, const char *job);
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);

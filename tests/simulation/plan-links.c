@@ -31,6 +31,32 @@ static void plan_draw_after(PlanJob *job, const PlanJob *parent, WorldChance *ch
         job->links.on = parent->every < job->every ? PLAN_ON_FAILURE : on;
 }
 
+static bool plan_is_service(const Plan *plan, const char *name) {
+        for (guint i = 0; name && i < plan->jobs->len; i++) {
+                const PlanJob *job = plan->jobs->pdata[i];
+
+                if (g_str_equal(job->name, name))
+                        return job->service.is;
+        }
+        return false;
+}
+
+/* A service neither follows others, nor does anything follow it. */
+static void plan_unlink_services(const Plan *plan, PlanJob *job) {
+        PlanLinks *links = &job->links;
+
+        if (job->service.is)
+                *links = (PlanLinks){0};
+        if (plan_is_service(plan, links->after))
+                links->after = links->also = NULL;
+        if (plan_is_service(plan, links->also))
+                links->also = NULL;
+        if (plan_is_service(plan, links->on_failure))
+                links->on_failure = NULL;
+        if (plan_is_service(plan, links->on_recovery))
+                links->on_recovery = NULL;
+}
+
 void plan_draw_links(const Plan *plan, World *world) {
         WorldChance *chance = world_chance_new(world, "links");
 
@@ -44,6 +70,8 @@ void plan_draw_links(const Plan *plan, World *world) {
                 if (world_draw_once_in(chance, RECOVERY_ONCE_IN) && !job->roll.each)
                         plan_draw_earlier(plan, chance, i)->links.on_recovery = job->name;
         }
+        for (guint i = 0; i < plan->jobs->len; i++)
+                plan_unlink_services(plan, plan->jobs->pdata[i]);
         world_chance_free(chance);
 }
 

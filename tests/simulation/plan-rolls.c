@@ -10,7 +10,7 @@
 #define FAILURES_MOST 2
 #define DELAY_MOST 8 /* seconds */
 
-static void plan_roll_take_lock(PlanJob *job, PlanMode mode, unsigned slots) {
+void plan_take_own_lock(PlanJob *job, PlanMode mode, unsigned slots) {
         PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
 
         if (own && name_is_of_job_lock(own->resource))
@@ -27,7 +27,7 @@ static void plan_roll_draw_turns(PlanJob *job, WorldChance *chance) {
         unsigned slots = (unsigned)world_draw_between(chance, 1, SLOTS_MOST);
         PlanMode mode = own < 7 ? PLAN_EXCLUSIVE : own < 9 ? PLAN_SHARED : PLAN_NONE;
 
-        plan_roll_take_lock(job, mode, mode == PLAN_EXCLUSIVE ? slots : 1);
+        plan_take_own_lock(job, mode, mode == PLAN_EXCLUSIVE ? slots : 1);
         job->continues &= mode == PLAN_NONE;
 }
 

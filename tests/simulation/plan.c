@@ -271,6 +271,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_places(plan, world);
         plan_draw_windows(plan, world);
         plan_draw_rolls(plan, world);
+        plan_draw_services(plan, world);
         plan_draw_links(plan, world);
         plan_draw_config(plan, world);
         plan_keep(plan);
@@ -308,7 +309,9 @@ static void plan_write_locks(const PlanJob *job, GString *text) {
                                        lock->slots);
                 any = true;
         }
-        g_string_append_printf(text, "    lock: %s\n    slots: %u\n", modes[own], slots);
+        g_string_append_printf(text, "    lock: %s\n", modes[own]);
+        if (!job->service.is)
+                g_string_append_printf(text, "    slots: %u\n", slots);
 }
 
 char *plan_config(const Plan *plan, const char *servers) {
@@ -354,16 +357,14 @@ static void plan_write_retries(const PlanJob *job, GString *text) {
                 g_string_append(text, "    on-owner-lost: rerun\n");
 }
 
-static void plan_write_job(const PlanJob *job, GString *text) {
-        g_string_append_printf(text,
-                               "  %s:\n    every: %us\n    exec: [/bin/true]\n"
-                               "    history: %u\n    catch-up: %s\n"
-                               "    start-deadline: %us\n    stop-timeout: %us\n",
-                               job->name, job->every, job->forgets ? 4 : 1000,
+/* What is said of a job that comes due at times. */
+static void plan_write_times(const PlanJob *job, GString *text) {
+        g_string_append_printf(text, "    every: %us\n    catch-up: %s\n    start-deadline: %us\n",
+                               job->every,
                                job->catches_all  ? "all"
                                : job->catches_up ? "latest"
                                                  : "none",
-                               job->deadline, job->stop_timeout);
+                               job->deadline);
         if (job->delay > 0)
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->window > 0)
@@ -376,11 +377,22 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                                        job->allows   ? "allow"
                                        : job->queues ? "queue"
                                                      : "replace");
-        plan_write_loss(job, text);
         plan_write_retries(job, text);
-        plan_write_locks(job, text);
         plan_write_links(&job->links, text);
         plan_write_roll(&job->roll, text);
+}
+
+static void plan_write_job(const PlanJob *job, GString *text) {
+        g_string_append_printf(text,
+                               "  %s:\n    exec: [/bin/true]\n    history: %u\n"
+                               "    stop-timeout: %us\n",
+                               job->name, job->forgets ? 4 : 1000, job->stop_timeout);
+        if (job->service.is)
+                plan_write_service(&job->service, text);
+        else
+                plan_write_times(job, text);
+        plan_write_loss(job, text);
+        plan_write_locks(job, text);
 }
 
 /* `edited` and `left_out` may be NULL. */

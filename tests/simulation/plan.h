@@ -6,6 +6,7 @@
 
 #include "plan-links.h"
 #include "plan-rolls.h"
+#include "plan-services.h"
 #include "world.h"
 
 typedef enum PlanMode {
@@ -45,6 +46,7 @@ struct PlanJob {
         bool catches_all;        /* each missed tick is run, oldest first */
         PlanLinks links;
         PlanRoll roll;
+        PlanService service;
 };
 
 /* The longest pause between two attempts, seconds. */
@@ -110,3 +112,5 @@ const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *ma
 void plan_job_free(void *data);
 /* Return: newly allocated. */
 PlanJob *plan_job_copy(const PlanJob *job);
+/* It takes its own lock in that way from now on. */
+void plan_take_own_lock(PlanJob *job, PlanMode mode, unsigned slots);

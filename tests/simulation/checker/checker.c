@@ -9,6 +9,7 @@
 #include "loss-checker.h"
 #include "requests.h"
 #include "run.h"
+#include "service-checker.h"
 #include "trace.h"
 #include "write-checker.h"
 
@@ -240,15 +241,18 @@ static usec_t checker_deadline(const Checker *checker, const char *job) {
 }
 
 /* What was claimed begins within its start deadline, that of a retry from its pause on and that of
- * a request from when it was made, or soon after the claim. */
+ * a request from when it was made, or soon after the claim. A service has none. */
 static void checker_judge_deadline(Checker *checker, const HistoryRun *run) {
         const Claimed *claimed = write_book_find(checker->book, run->job, run->run);
-        usec_t deadline = run->tick ? checker_deadline(checker, run->job) : REQUEST_LIFETIME,
+        bool endless = plan_find(checker->plan, run->job)->service.is;
+        usec_t deadline = endless     ? RUN_BEGIN_MOST
+                          : run->tick ? checker_deadline(checker, run->job)
+                                      : REQUEST_LIFETIME,
                soon = RUN_BEGIN_PATIENCE + ANSWER_MAX * USEC_PER_SEC, until;
 
         if (!claimed)
                 return;
-        until = run->tick && run->attempt == 1
+        until = run->tick && run->attempt == 1 && !endless
                     ? (usec_t)(run->tick - MACHINE_EPOCH) * USEC_PER_SEC + deadline
                     : claimed->at + deadline;
         until = CLAMP(until, claimed->at + soon,
@@ -272,6 +276,8 @@ void checker_run_begins(Checker *checker, const HistoryRun *run) {
         checker_judge_claim(checker, run);
         if (run->excused)
                 return;
+        if (plan_find(checker->plan, run->job)->service.is)
+                service_judge_begin(checker, run);
         checker_judge_locks(checker, run);
         checker_judge_attempts(checker, run);
         checker_judge_deadline(checker, run);

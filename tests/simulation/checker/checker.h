@@ -10,6 +10,9 @@
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
  *
+ * What is to run always (service-checker.c, service-watch.c) runs once, is begun again after its
+ * pause, and is not left down.
+ *
  * What follows the end of a run (follow-checker.c) is asked for with it, and comes once.
  *
  * What the nodes ask of the servers (request-checker.c) is bounded.
@@ -72,6 +75,8 @@ void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_
 void checker_judge_queues(Checker *checker, const DataTree *tree, int64_t now);
 /* The same: what follows a run has come, or will, and nothing asks for what is too late. */
 void checker_judge_follows(Checker *checker, const DataTree *tree);
+/* The same: what is to run always does. */
+void checker_judge_services(Checker *checker, const DataTree *tree, int64_t calm_from);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 

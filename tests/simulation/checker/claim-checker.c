@@ -8,6 +8,7 @@
 #include "control.h"
 #include "follow-checker.h"
 #include "paths.h"
+#include "service-checker.h"
 #include "write-checker.h"
 
 #define ROOT "/jobkeeper"
@@ -205,7 +206,7 @@ static int64_t claim_tick_start(const Write *write, const RunRecord *record) {
                    : record->tick;
 }
 
-/* Nothing begins while it is paused, nor afterwards what was to start by its end. */
+/* Nothing begins while it is paused, nor afterwards what was to start by its end, but a service. */
 static void claim_judge_pause(const Write *write, const RunRecord *record) {
         json_t *control = write_control(write);
         ControlPause pause = {0};
@@ -213,7 +214,7 @@ static void claim_judge_pause(const Write *write, const RunRecord *record) {
         if (control_pause_of(control, record->job, (usec_t)write->txn->time_ms * USEC_PER_MSEC,
                              &pause) &&
             (pause.until == 0 ||
-             (record->tick && record->attempt <= 1 &&
+             (record->tick && record->attempt <= 1 && !record->terms.service &&
               (usec_t)claim_tick_start(write, record) * USEC_PER_SEC <= pause.until)))
                 checker_complain(write->checker, "run %s of %s is claimed by %s, and it %s paused",
                                  record->run, record->job, record->node,
@@ -254,6 +255,17 @@ static void claim_judge_drain(const Write *write, const RunRecord *record) {
         json_decref(control);
 }
 
+/* What its job is, beside one that comes due. */
+static void claim_judge_mode(const Write *write, const RunRecord *record) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
+
+        roll_judge_claim(write, record);
+        if (job && job->service.is)
+                service_judge_claim(write, job, record);
+        if (job && record->attempt > 1)
+                retry_judge_claim(write, job, record);
+}
+
 void claim_judge(const Write *write, const RunRecord *record) {
         Claimed *claimed = write_note_claim(write, record);
 
@@ -269,8 +281,5 @@ void claim_judge(const Write *write, const RunRecord *record) {
         if (!record->tick)
                 claim_judge_request(write, record);
         claim_judge_tick(write, record);
-        roll_judge_claim(write, record);
-        if (record->attempt > 1 && plan_find(checker_plan(write->checker), record->job))
-                retry_judge_claim(write, plan_find(checker_plan(write->checker), record->job),
-                                  record);
+        claim_judge_mode(write, record);
 }

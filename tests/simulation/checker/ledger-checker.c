@@ -437,6 +437,18 @@ static bool view_invents_a_stop(const JobView *view, const RunRecord *record) {
                 !history_is_unwanted(checker_history(view->checker), record->job, record->run));
 }
 
+/* Return: whether the service has been another one since: a run of that has a record. */
+static bool view_is_another_service(const JobView *view, const HistoryRun *run) {
+        GHashTableIter iterator;
+        gpointer record;
+
+        g_hash_table_iter_init(&iterator, view->records);
+        while (g_hash_table_iter_next(&iterator, NULL, &record))
+                if (((const RunRecord *)record)->tick > run->tick)
+                        return true;
+        return false;
+}
+
 /* Return: whether it says that a tick has ended it, and none had come. */
 static bool view_invents_a_tick(const JobView *view, const HistoryRun *run,
                                 const RunRecord *record) {
@@ -444,6 +456,9 @@ static bool view_invents_a_tick(const JobView *view, const HistoryRun *run,
                 ended = MACHINE_EPOCH + (int64_t)(run->empty / USEC_PER_SEC),
                 delay = view->job->delay; /* a tick of before may start so much later */
 
+        if (view->job->service.is)
+                return record->why && strstr(record->why, PLAN_REPLACED) &&
+                       !view_is_another_service(view, run);
         return record->why && strstr(record->why, PLAN_REPLACED) &&
                !plan_is_replaced(checker_plan(view->checker), record->job,
                                  run->tick ? run->tick : begun - CLAIMED_WITHIN - delay,
@@ -690,11 +705,32 @@ static void view_look_in_queues(JobView *view, const DataTree *tree) {
                 g_tree_foreach(locks->children, view_look_in_queue, view);
 }
 
+/* Of a service nothing comes due, and each run of it is an attempt that its record tells of. */
+static void view_judge_service(const JobView *view, const Ledger *ledger) {
+        GHashTableIter iterator;
+        gpointer tick;
+
+        if (g_strcmp0(ledger->schedule, LEDGER_SERVICE) != 0)
+                checker_complain(view->checker, "job %s is a service, and its ledger says %s",
+                                 view->job->name, ledger->schedule ? ledger->schedule : "nothing");
+        g_hash_table_iter_init(&iterator, view->ticks);
+        while (g_hash_table_iter_next(&iterator, &tick, NULL))
+                view_judge_tick(view, *(const int64_t *)tick);
+        view_judge_runs(view);
+}
+
+static void view_judge_all(const JobView *view, const Ledger *ledger, int64_t until) {
+        view_judge_ticks(view, ledger, until);
+        view_judge_runs(view);
+        view_judge_retries(view, ledger);
+}
+
 static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
-        view_judge_delay(view, ledger);
+        if (!view->job->service.is)
+                view_judge_delay(view, ledger);
         view_judge_beginning(view, ledger);
         view_look_in_queues(view, tree);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
@@ -706,11 +742,10 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
         view_judge_skips(view);
-        if (!view->job->forgets) { /* of others every record is there */
-                view_judge_ticks(view, ledger, until);
-                view_judge_runs(view);
-                view_judge_retries(view, ledger);
-        }
+        if (view->job->service.is)
+                view_judge_service(view, ledger);
+        else if (!view->job->forgets) /* of others every record is there */
+                view_judge_all(view, ledger, until);
         g_hash_table_unref(view->ticks);
         g_hash_table_unref(view->written);
         g_hash_table_unref(view->records);

@@ -1,10 +1,12 @@
 /* Who holds its locks no more ends its runs: all of them are told to end some time before the
  * deadline, and those that were not are when the session is lost, or another one is made. A start
  * that fails leaves none behind. But what continues without its locks only who stops the daemon
- * ends. */
+ * ends, or a service that is not to be there any more. */
 #include "loss-checker.h"
 
 #include <string.h>
+
+#include "service-checker.h"
 
 /* So long after it PID 1 has been told, slow or out of reach for a moment. */
 #define TOLD_WITHIN (5 * USEC_PER_SEC)
@@ -108,7 +110,8 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
                 if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
                     strcmp(run->node, node) == 0 &&
                     !history_is_unwanted(checker_history(checker), run->job, run->run) &&
-                    !loss_has_just_begun(checker, run) && !loss_is_replaced(checker, run))
+                    !loss_has_just_begun(checker, run) && !service_may_end(checker, run) &&
+                    !loss_is_replaced(checker, run))
                         checker_complain(checker,
                                          "run %s of %s on %s, which continues whatever becomes of "
                                          "its locks, is ended by a daemon that nobody stops",

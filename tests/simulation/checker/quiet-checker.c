@@ -100,12 +100,12 @@ typedef struct Stale {
         int64_t before_ms;
 } Stale;
 
-/* Return: whether who stands there waits as long as it takes: its machine's turn comes when the
- * others have had theirs. That it takes it is looked at by turn-checker.c. */
+/* Return: whether who stands there waits as long as it takes: a service, or a machine whose turn
+ * comes when the others have had theirs. That it takes it is looked at by turn-checker.c. */
 static bool stale_waits_for_turn(const Stale *stale, const TreeNode *contender) {
         const PlanJob *job = checker_contender_job(stale->checker, contender);
 
-        return job && job->roll.node;
+        return job && (job->roll.node || job->service.is);
 }
 
 /* Return: whether it belongs to a node: other programs do as they like. */

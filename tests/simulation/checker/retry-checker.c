@@ -1,9 +1,11 @@
 /* The attempts of a tick: another one follows exactly where the job's definition says so, one after
  * the other, not before its pause is over, and as often as it says; what is to be retried is, or is
- * given up when it is too late, or when it turns out that the attempt before has done its work. */
+ * given up when it is too late, or when it turns out that the attempt before has done its work. Of
+ * a service there is no last one, and none is given up. */
 #include <inttypes.h>
 
 #include "follow-checker.h"
+#include "service-checker.h"
 #include "skip-record.h"
 #include "write-checker.h"
 
@@ -13,10 +15,12 @@
 #define ASKED_WITHIN (60 * USEC_PER_SEC)
 
 static unsigned retry_limit(const PlanJob *job) {
-        return MAX(job->attempts, job->reruns ? 2 : 1);
+        return job->service.is ? G_MAXUINT : MAX(job->attempts, job->reruns ? 2 : 1);
 }
 
 bool retry_follows(const PlanJob *job, const RunRecord *record) {
+        if (job->service.is)
+                return service_follows(record);
         if (!record->tick || record->attempt == 0)
                 return false;
         switch (record->state) {
@@ -67,9 +71,11 @@ void retry_judge_claim(const Write *write, const PlanJob *job, const RunRecord *
 /* ---- from one ledger to the next ---- */
 
 /* The pause, as the definition has it. */
-static usec_t retry_pause(const PlanJob *job, const RunRecord *record) {
+static usec_t retry_pause(const Write *write, const PlanJob *job, const RunRecord *record) {
         usec_t pause = job->retry_delay * USEC_PER_SEC;
 
+        if (job->service.is)
+                return service_pause(write, record);
         if (record->attempt == 1 &&
             (record->state == RUN_INTERRUPTED || record->state == RUN_UNKNOWN))
                 return 0;
@@ -83,7 +89,7 @@ static usec_t retry_pause(const PlanJob *job, const RunRecord *record) {
 static bool retry_is_at_its_time(const Write *write, const PlanJob *job, const RunRecord *record,
                                  const LedgerEntry *entry) {
         const Claimed *claimed = write_book_find(write->book, record->job, record->run);
-        usec_t pause = retry_pause(job, record), latest = usec_add(retry_time(write), pause),
+        usec_t pause = retry_pause(write, job, record), latest = usec_add(retry_time(write), pause),
                earliest = usec_sub(latest, ASKED_WITHIN);
         usec_t skew = (usec_t)checker_skew(write->checker, write_author(write)) * USEC_PER_SEC;
 
@@ -94,8 +100,13 @@ static bool retry_is_at_its_time(const Write *write, const PlanJob *job, const R
 }
 
 /* Return: whether the job has ticks. */
-static bool retry_is_possible(const Ledger *after) {
+static bool retry_has_ticks(const Ledger *after) {
         return after->digest && *after->digest;
+}
+
+/* Return: whether the tick may be attempted again: that of a service until it is another one. */
+static bool retry_is_possible(const PlanJob *job, const Ledger *after, int64_t tick) {
+        return job->service.is ? service_goes_on(after, tick) : retry_has_ticks(after);
 }
 
 /* Return: whether a newer tick takes its place. */
@@ -115,9 +126,11 @@ static bool retry_is_unwanted(const Write *write, const RunRecord *record) {
 static void retry_judge_settled(const Write *write, const PlanJob *job, const RunRecord *record,
                                 const LedgerEntry *now, const Ledger *after) {
         bool is = now && now->not_before > 0,
-             follows = retry_follows(job, record) && retry_is_possible(after);
+             follows = retry_follows(job, record) && retry_is_possible(job, after, record->tick);
 
-        if (is != follows && !(follows && retry_is_unwanted(write, record)))
+        if (job->service.is)
+                service_note_end(write, record);
+        if (is != follows && !(follows && !job->service.is && retry_is_unwanted(write, record)))
                 checker_complain(
                     write->checker, "run %s of %s is settled as %s (%d), and %s", record->run,
                     job->name, run_state_to_string(record->state), record->exit_status,
@@ -177,8 +190,14 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
                 return;
         }
         if (!entry->not_before || (now && (now->state == RUN_CLAIMED || now->not_before > 0)) ||
-            !retry_is_possible(after))
+            !retry_is_possible(job, after, entry->tick))
                 return;
+        if (job->service.is) {
+                checker_complain(write->checker,
+                                 "the service %s is to be run again after %s, and is given up",
+                                 name, entry->run);
+                return;
+        }
         if (!retry_is_late(write, job, entry) && !retry_is_shut_out(write, entry, after) &&
             !retry_is_replaced(write, name, entry->tick))
                 checker_complain(
@@ -189,7 +208,7 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
 }
 
 void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after) {
-        if (!retry_is_possible(after) && ledger_first_retry(after))
+        if (!retry_has_ticks(after) && ledger_first_retry(after))
                 checker_complain(write->checker,
                                  "job %s is withdrawn, and a tick of it is to be retried", name);
 }

@@ -300,6 +300,9 @@ void skip_judge(const Write *write, const RunRecord *record) {
 
         if (!skip.job || !skip.before)
                 return;
+        if (skip.job->service.is)
+                checker_complain(write->checker, "the service %s is skipped by %s: %s", record->job,
+                                 record->node, skip.why);
         skip.due = skip_start(&skip, skip.last);
         skip_take_attempt(&skip);
         skip_judge_pause(&skip);

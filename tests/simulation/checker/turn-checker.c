@@ -187,6 +187,16 @@ void turn_note_answer(TurnBook *book, int64_t id, usec_t asked, usec_t now) {
         session->flights++;
 }
 
+bool turn_is_answered(const TurnBook *book, int64_t session, usec_t since, usec_t now,
+                      unsigned *ret_flights) {
+        const TurnSession *one = g_hash_table_lookup(book->sessions, &session);
+
+        if (!one || one->since > since || now >= one->last + ANSWERED_EVERY)
+                return false;
+        *ret_flights = one->flights;
+        return true;
+}
+
 void turn_look(Checker *checker, TurnBook *book, const DataTree *tree) {
         g_autofree char *path = path_locks(ROOT);
         const TreeNode *locks = data_tree_find(tree, path);

@@ -6,6 +6,7 @@
 #include "follow-checker.h"
 #include "loss-checker.h"
 #include "paths.h"
+#include "service-checker.h"
 #include "turn-checker.h"
 
 #define ROOT "/jobkeeper"
@@ -26,6 +27,7 @@ struct WriteBook {
         GHashTable *gone;     /* name of a node → the last time that it was no member, Absence */
         TurnBook *turns;
         FollowBook *follows;
+        ServiceBook *services;
 };
 
 static void claimed_free(void *data) {
@@ -47,6 +49,7 @@ WriteBook *write_book_new(Checker *checker) {
         book->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         book->turns = turn_book_new();
         book->follows = follow_book_new();
+        book->services = service_book_new();
         return book;
 }
 
@@ -55,6 +58,7 @@ WriteBook *write_book_free(WriteBook *book) {
                 return NULL;
         turn_book_free(book->turns);
         follow_book_free(book->follows);
+        service_book_free(book->services);
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
@@ -109,6 +113,10 @@ const char *write_author(const Write *write) {
         return write_book_host(write->book, write->txn->session);
 }
 
+ServiceBook *write_book_services(const WriteBook *book) {
+        return book->services;
+}
+
 FollowBook *write_follows(const Write *write) {
         return write->book->follows;
 }
@@ -126,6 +134,10 @@ static const char *write_data(const Write *write, const char *path, bool after) 
                         data = op->data;
         }
         return data;
+}
+
+const char *write_data_after(const Write *write, const char *path) {
+        return write_data(write, path, true);
 }
 
 RunRecord *write_record(const Write *write, const char *job, const char *run, bool after) {
@@ -224,6 +236,8 @@ static void write_take(const Write *write, const TransactionOp *op) {
         g_auto(GStrv) parts = g_strsplit(op->path, "/", 7); /* the first is empty */
         guint n = g_strv_length(parts);
 
+        if (n == 3 && strcmp(parts[2], "control") == 0)
+                service_note_control(write);
         if (n < 4 || strcmp(parts[1], &ROOT[1]) != 0)
                 return;
         if (strcmp(parts[2], "jobs") == 0 && n == 4)
@@ -259,6 +273,7 @@ void checker_write(Checker *checker, const Transaction *txn, const DataTree *tre
         const Write write = {checker_book(checker), checker, txn, tree};
 
         turn_look(checker, write.book->turns, tree);
+        service_look(&write, write.book->services, write.book->turns);
         for (size_t i = 0; i < txn->n_ops; i++)
                 if (txn->ops[i].type == TXN_ERROR)
                         return;

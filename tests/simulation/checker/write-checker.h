@@ -6,8 +6,8 @@
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
  * skip gives as its reason was so. retry-checker.c: further attempts are made as the definition
  * says. follow-checker.c: what follows a run. roll-checker.c: what the machines do of a tick that
- * each of them runs. time-checker.c: at the end, the times that a record
- * says. */
+ * each of them runs. service-checker.c: what is kept running. time-checker.c: at the end, the times
+ * that a record says. */
 #pragma once
 
 #include <jansson.h>
@@ -28,6 +28,7 @@ typedef struct Claimed {
         bool given_up;         /* by others than its node */
         bool continues;        /* without its locks */
         usec_t takeover_after; /* then: USEC_INFINITY: it is never given up */
+        usec_t pause;          /* of a service, once it is settled: the least before the next */
         bool cleared;          /* somebody deleted a contender of it by hand: nothing is promised */
 } Claimed;
 
@@ -46,6 +47,7 @@ const Claimed *write_book_holder(const WriteBook *book, const char *path);
 /* ---- for its parts ---- */
 
 typedef struct FollowBook FollowBook;
+typedef struct ServiceBook ServiceBook;
 
 /* One write, and what it is about. */
 typedef struct Write {
@@ -67,6 +69,9 @@ RunRecord *write_record(const Write *write, const char *job, const char *run, bo
  * none. */
 const Ledger *write_ledger(const Write *write, const char *job);
 Ledger *write_ledger_after(const Write *write, const char *job);
+ServiceBook *write_book_services(const WriteBook *book);
+/* Return: what stands there behind the transaction, borrowed; NULL: nothing. */
+const char *write_data_after(const Write *write, const char *path);
 FollowBook *write_follows(const Write *write);
 /* Return: the control node before the transaction, a new reference; NULL: there is none. */
 json_t *write_control(const Write *write);

@@ -9,11 +9,13 @@ static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance)
         return site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
 }
 
-/* Writes it there: it lasts until it is mended. */
+/* Writes it there: it lasts until it is mended. What is named is not in it, and nothing else is
+ * wrong with it. */
 static usec_t fault_spoil_file(const FaultSite *site, WorldChance *chance, const FaultCase *fault,
                                FleetNode *node, const char *text) {
         fleet_node_write(node, FAULT_JOB_FILE, text);
         history_note_edit(site->history, fleet_node_name(node), fault->job);
+        history_note_without(site->history, fleet_node_name(node), fault->job);
         fleet_node_reload(node);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
@@ -53,6 +55,7 @@ static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
 
         fleet_node_write(node, FAULT_JOB_FILE, text);
         history_note_mended(site->history, fleet_node_name(node), fault->job);
+        history_note_without(site->history, fleet_node_name(node), NULL);
         fleet_node_reload(node);
 }
 
@@ -68,6 +71,7 @@ static void fault_write_some(const FaultSite *site, const FaultCase *fault, cons
                         continue;
                 fleet_node_write(node, FAULT_JOB_FILE, text);
                 note(site->history, fleet_node_name(node), fault->job);
+                history_note_without(site->history, fleet_node_name(node), NULL);
                 fleet_node_reload(node);
         }
 }
@@ -83,7 +87,7 @@ static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, Fau
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
-/* Another period, or one more lock, which nobody else takes; and other links. */
+/* Another period or pause, or one more lock, which nobody else takes; and other links. */
 static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         static const unsigned periods[] = {5, 10, 15, 20, 30, 60};
         PlanLock more = {(char *)"edited", PLAN_EXCLUSIVE, 1};
@@ -99,6 +103,8 @@ static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCa
                 job.every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
         job.delay = MIN(job.delay, job.every - 1);
         job.locks = locks;
+        if (job.service.is)
+                plan_edit_service(&job.service);
         plan_edit_links(&job.links);
         return fault_write_edited(site, chance, fault, &job);
 }

@@ -16,20 +16,21 @@
 #define WISH_LOOKS 60
 
 /* Return: of a job that is drawn, what it is on that node. */
-static const char *fault_draw_job(const FaultSite *site, WorldChance *chance,
-                                  const FleetNode *node) {
+static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance,
+                                     const FleetNode *node) {
         guint job = (guint)world_draw_between(chance, 0, site->plan->jobs->len - 1);
 
-        return plan_find_on(site->plan, site->plan->jobs->pdata[job], fleet_node_name(node))->name;
+        return plan_find_on(site->plan, site->plan->jobs->pdata[job], fleet_node_name(node));
 }
 
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        const char *job = fault_draw_job(site, chance, node);
+        const PlanJob *job = fault_draw_job(site, chance, node);
 
-        if (!fleet_node_daemon(node) || !fault_node_works(node))
+        /* Whoever asks for a run of a service is refused before it comes to anything. */
+        if (!fleet_node_daemon(node) || !fault_node_works(node) || job->service.is)
                 return fault_miss(fault);
-        daemon_request(fleet_node_daemon(node), job);
+        daemon_request(fleet_node_daemon(node), job->name);
         return 0;
 }
 
@@ -43,7 +44,7 @@ static const LedgerEntry *fault_claimed(const Ledger *ledger) {
 /* Somebody has what runs of a job ended, from any node. */
 static usec_t fault_stop_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        const char *name = fault_draw_job(site, chance, node);
+        const char *name = fault_draw_job(site, chance, node)->name;
         g_autofree char *path = path_job("/jobkeeper", name);
         const TreeNode *at = data_tree_find(ensemble_tree(site->ensemble), path);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
