@@ -50,7 +50,9 @@ typedef struct Standby {
 struct ServiceBook {
         GHashTable *standby; /* "JOB NODE" → Standby */
         GHashTable *drained; /* name of a node → usec_t: when it was drained last, or is no more */
+        GHashTable *digests; /* job → the digest of the plan's own definition, the first in force */
         usec_t looked;
+        bool is_over; /* the daemons are stopped */
 };
 
 typedef struct ServiceLook {
@@ -69,6 +71,7 @@ ServiceBook *service_book_new(void) {
 
         book->standby = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         book->drained = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        book->digests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return book;
 }
 
@@ -77,6 +80,7 @@ ServiceBook *service_book_free(ServiceBook *book) {
                 return NULL;
         g_hash_table_unref(book->standby);
         g_hash_table_unref(book->drained);
+        g_hash_table_unref(book->digests);
         g_free(book);
         return NULL;
 }
@@ -212,11 +216,22 @@ static void service_take_standby(const ServiceLook *look, const PlanJob *job, co
                             g_memdup2(&standby, sizeof(standby)));
 }
 
+/* Return: whether what is in force is what the files of all have that nobody has edited: until a
+ * definition that nobody has any more gives way nobody can do anything. */
+static bool service_is_as_planned(const ServiceLook *look, const char *job, const Ledger *ledger) {
+        const char *first = g_hash_table_lookup(look->book->digests, job);
+
+        if (!first)
+                g_hash_table_insert(look->book->digests, g_strdup(job), g_strdup(ledger->digest));
+        return !first || g_strcmp0(first, ledger->digest) == 0;
+}
+
 static void service_look_at(const ServiceLook *look, const PlanJob *job) {
         const Ledger *ledger = g_hash_table_lookup(checker_ledgers(look->checker), job->name);
         usec_t now = (usec_t)look->write->txn->time_ms * USEC_PER_MSEC;
 
-        if (!ledger || !service_is_due(ledger, now) ||
+        if (!ledger || !service_is_as_planned(look, job->name, ledger) ||
+            !service_is_due(ledger, now) ||
             control_is_paused(look->control, job->name, now, NULL) ||
             service_has_queue(look->write->tree, job->name) ||
             service_was_edited(look->checker, job->name,
@@ -256,7 +271,7 @@ void service_look(const Write *write, ServiceBook *book, const TurnBook *turns) 
         ServiceLook look = {
             .write = write, .checker = write->checker, .book = book, .turns = turns, .now = now};
 
-        if (!nodes || now < book->looked + LOOK_PERIOD)
+        if (book->is_over || !nodes || now < book->looked + LOOK_PERIOD)
                 return;
         book->looked = now;
         look.control = write_control(write);
@@ -324,7 +339,9 @@ static const HistoryRun *service_judge_gaps(const ServiceView *view) {
 }
 
 /* Return: whether it is claimed and (be it in a moment) runs or is about to be settled, waits for
- * its pause, or is about to be claimed. */
+ * its pause, or is about to be claimed; or its run may be alive for all that is known, which its
+ * record says, and a person is to tell (one that continues: of others that is judged as it is
+ * settled). */
 static bool service_is_well(const ServiceView *view, const Ledger *ledger, const HistoryRun *last) {
         const LedgerEntry *entry = ledger_find_tick(ledger, MAX(ledger->mark, ledger->from) + 1);
         usec_t now = (usec_t)MACHINE_EPOCH * USEC_PER_SEC + view->now;
@@ -335,6 +352,8 @@ static bool service_is_well(const ServiceView *view, const Ledger *ledger, const
                 return (last && last->empty == 0 && g_str_equal(last->run, entry->run)) ||
                        entry->claimed + BEGUN_SOON > now ||
                        (last && last->empty + BEGUN_SOON > view->now);
+        if (entry->state == RUN_UNKNOWN && entry->not_before == 0)
+                return true;
         return entry->not_before > 0 && now < entry->not_before + BEGUN_SOON;
 }
 
@@ -355,6 +374,7 @@ void checker_judge_services(Checker *checker, const DataTree *tree, int64_t calm
         usec_t calm = (usec_t)(calm_from + SETTLED_AFTER - MACHINE_EPOCH) * USEC_PER_SEC;
         ServiceView view = {.checker = checker, .calm_from = calm, .now = checker_now(checker)};
 
+        write_book_services(checker_book(checker))->is_over = true; /* from now on */
         for (guint i = 0; i < kept->len; i++) {
                 view.job = kept->pdata[i];
                 if (view.job->service.is)
