@@ -74,7 +74,7 @@ class Plans(unittest.TestCase):
         steps = [step for seed in range(10) for step in plan.draw(seed, 600).steps if any(strike.aim for strike in step.strikes)]
         self.assertTrue(steps)
         self.assertEqual({(len(step.strikes), len(step.strikes[0].targets), step.strikes[0].aim.split("-")[0]) for step in steps},
-                         {(1, 1, "long"), (1, 1, "lasting"), (1, 1, "crowd")})
+                         {(1, 1, "long"), (1, 1, "lasting"), (1, 1, "crowd"), (1, 1, "serving")})
 
     def test_only_the_kinds_that_are_asked_for(self):
         kinds = {strike.kind for step in plan.draw(3, 300, only=["net-cut", "daemon-kill"]).steps for strike in step.strikes}
@@ -91,7 +91,7 @@ class Plans(unittest.TestCase):
 class Jobs(unittest.TestCase):
     def test_there_are_about_fifty_of_every_shape(self):
         jobs = work.draw(random.Random(1))
-        self.assertTrue(45 <= len(jobs) <= 55, len(jobs))
+        self.assertTrue(45 <= len(jobs) <= 60, len(jobs))
         self.assertEqual({job.every for job in jobs if job.every in (1, 60)}, {1, 60})
         self.assertTrue(any(job.stubborn for job in jobs) and any(job.children for job in jobs) and any(len(job.locks) > 1 for job in jobs))
         self.assertGreater(max(job.seconds for job in jobs), 2 * plan.SESSION)
@@ -102,9 +102,23 @@ class Jobs(unittest.TestCase):
         self.assertEqual({policy.overlap for policy in policies}, {"skip", "queue", "replace", "allow"})
         keys = {key for policy in policies for key in policy.keys()}
         self.assertEqual(keys, {"overlap", "slots", "retries", "no-retry", "on-owner-lost", "after", "on-failure", "on-recovery", "window", "random-delay", "catch-up",
-                                "lock-wait", "expect-within"})
+                                "lock-wait", "expect-within", "except", "timeout", "max-failures", "rejoin-timeout"})
+        self.assertEqual({job.mode for job in jobs.values()}, {work.ONCE, work.EACH_NODE, work.SERVICE})
+        self.assertTrue(any(policy.together for policy in policies))
+        self.assertEqual([job.under_new_name().yaml().splitlines()[:2] for job in jobs.values() if job.renamed], [["  renamed-1:", "    was: renaming-1"]])
         linked = {name for policy in policies for name in (policy.on_failure, policy.on_recovery, *(name for name, _ in policy.after)) if name}
-        self.assertLessEqual(linked | {work.MANUAL, work.PAUSING}, jobs.keys())
+        self.assertLessEqual(linked | {work.MANUAL, work.PAUSING, work.SERVING}, jobs.keys())
+
+    def test_of_what_runs_on_each_node_there_is_one_for_each_under_one_lock(self):
+        both = work.instances([work.Work("a", "a.yaml", 10, 1, mode=work.EACH_NODE), JOB], ("n1", "n2"))
+        self.assertEqual([(job.name, job.node) for job in both], [("a@n1", "n1"), ("a@n2", "n2"), ("job", "")])
+        self.assertEqual([job.holds() for job in both[:2]], [{"job:a": (EXCLUSIVE, 0)}] * 2)
+
+    def test_ticks(self):
+        self.assertEqual(JOB.due(5, 25), [10, 20])
+        self.assertEqual(work.Work("a", "a.yaml", 10, 1, policy=work.Policy(excepted=(20,))).due(5, 85), [10, 30, 40, 50, 60, 70])
+        self.assertEqual(work.Work("a", "a.yaml", 0, 1).due(5, 25), [])
+        self.assertEqual([job.follows() for job in (JOB, work.Work("a", "a.yaml", 0, 1), work.Work("a", "a.yaml", 0, 1, mode=work.SERVICE))], [False, True, False])
 
     def test_what_a_job_holds(self):
         self.assertEqual(JOB.holds(), {"job:job": (EXCLUSIVE, 0)})

@@ -5,6 +5,7 @@ import unittest
 
 from siege import policy, verdict, work
 from siege.policy import Deed
+from siege.renaming import under_one_name
 from siege.verdict import Fault
 from siege.work import Policy, Work
 from test_siege import WALL, evidence, record, run
@@ -64,6 +65,12 @@ class Attempts(Rules):
         self.assert_broken(self.judge(runs, records, job=Work("job", "job.yaml", 10, 1), faults=[NEAR]), "contradictions")
 
 
+    def test_a_pause_is_no_longer_than_the_most(self):
+        job = dataclasses.replace(RETRIED, policy=Policy(attempts=3, delay=1, most_delay=1))
+        self.assert_broken(self.judge((*self.GOOD[:2], attempt(3, 12.7, 12.9)), self.TOLD, job=job))
+        self.assert_broken(self.judge((*self.GOOD[:2], attempt(3, 12, 12.2)), self.TOLD, job=job), "contradictions")
+
+
 class Times(Rules):
     WINDOWED = Work("job", "job.yaml", 10, 1, policy=Policy(window=(20, 10)))
     PAUSE = Deed(policy.PAUSE, "job", 5, 5.1, 14)
@@ -90,6 +97,13 @@ class Times(Rules):
         unknown = dataclasses.replace(self.PAUSE, done=float("inf"))
         self.assert_broken(self.judge((run(10.1, 10.2, 10),), None, deeds=(unknown,)))
 
+    def test_a_tick_that_there_is_not(self):
+        excepting = Work("job", "job.yaml", 10, 1, policy=Policy(excepted=(int(WALL) % 60 + 10,)))
+        self.assert_broken(self.judge((), [], job=excepting))
+        self.assert_broken(self.judge((run(10.1, 10.2, 10),), [], job=excepting), "contradictions")
+        self.assert_broken(self.judge((), [record(10, "skipped", why="overlap: the previous run was still under way")], job=excepting), "contradictions")
+        self.assert_broken(self.judge((run(10.1, 10.2, 10), run(12.1, 12.2, 12)), [record(10), record(12)], job=Work("job", "job.yaml", 10, 1)), "contradictions")
+
     def test_ticks_in_another_order(self):
         runs = (run(20.1, 20.3, 20), run(21.1, 21.3, 10, "n2"))
         self.assert_broken(verdict.judge(evidence(runs)), "contradictions")
@@ -102,6 +116,14 @@ class Ends(Rules):
         runs, records = (run(10.1, 14, 10, status=143),), [record(10, "stopped", why="stopped by the tick 20, which takes its place")]
         self.assert_broken(self.judge(runs, records, job=Work("job", "job.yaml", 10, 1, policy=Policy(overlap="replace"))))
         self.assert_broken(self.judge(runs, records), "unexplained")
+
+    def test_what_took_too_long(self):
+        job, late = Work("job", "job.yaml", 10, 9, policy=Policy(timeout=2)), [record(10, "timed-out")]
+        self.assert_broken(self.judge((run(10.1, 12.2, 10, status=143),), late, job=job))
+        self.assert_broken(self.judge((run(10.1, 11, 10, status=143),), late, job=job), "unexplained")
+        self.assert_broken(self.judge((run(10.1, 12.2, 10, status=143),), late), "unexplained")
+        self.assert_broken(self.judge((run(10.1, 19, 10, status=143),), late, job=job), "contradictions")
+        self.assert_broken(self.judge((run(10.1, 19, 10, status=143),), late, job=job, faults=[Fault("node-freeze", ("n1",), 11, 18)]))
 
     def test_what_was_replaced_is_gone_before_the_next_begins(self):
         job = Work("job", "job.yaml", 10, 1, policy=Policy(overlap="replace"))
@@ -169,6 +191,65 @@ class Following(Rules):
     def test_ends(self):
         self.assertEqual([policy.asks(("after", end), state, None) for end in ("success", "failure", "any") for state in ("succeeded", "unknown", "stopped")],
                          [True, False, False, False, True, False, True, True, True])
+
+
+class Together(Rules):
+    BOTH = (Work("left", "heads.yaml", 10, 1), Work("right", "heads.yaml", 10, 1))
+    JOINED = Work("joined", "joined.yaml", 0, 1, policy=Policy(after=(("left", "success"), ("right", "any")), together=True))
+
+    def joins(self, count=1, tick=10, states=("succeeded", "failed"), faults=()):
+        """`count`: the runs behind the two for the tick."""
+        parents = [run(10.1, 11, 10, job=job.name, status=int(state == "failed")) for job, state in zip(self.BOTH, states) if state]
+        ran = [run(12 + number, 12.5 + number, job="joined", identity=f"c-{number}") for number in range(count)]
+        found = evidence((*parents, *ran), records=(), jobs=(*self.BOTH, self.JOINED), first=WALL + 3, last=WALL + 19, told={"joined": 1000.0}, faults=faults)
+        for job, state in zip(self.BOTH, states):
+            found.ledger[job.name] = [record(10, state, ended=WALL + 11, **({"exit": 1} if state == "failed" else {}))]
+        found.ledger["joined"] = [{"tick": None, "run": f"c-{number}", "state": "succeeded", "node": "n1", "claimed": WALL + 12, "ended": WALL + 13, "parent_job": "right",
+                                   "parent_run": "x", "parent_tick": int(tick + WALL)} for number in range(count)]
+        return verdict.judge(found)
+
+    def test_once_for_a_tick_for_which_both_have_come(self):
+        self.assert_broken(self.joins())
+        self.assert_broken(self.joins(0), "losses")
+        self.assert_broken(self.joins(0, faults=[Fault("file-remove", ("n1",), 9, 12)]))
+        self.assert_broken(self.joins(0, faults=[NEAR]), "losses")
+        self.assert_broken(self.joins(2), "doubles")
+
+    def test_not_where_one_has_not(self):
+        self.assert_broken(self.joins(0, states=("failed", "succeeded")))
+        self.assert_broken(self.joins(1, states=("failed", "succeeded")), "contradictions")
+
+
+class Renamed(Rules):
+    JOB = Work("job", "job.yaml", 10, 1, renamed="new")
+    DEED = Deed(policy.RENAME, "job", 12, 18, 18)
+
+    def renamed(self, runs, records=None, **keys):
+        joined, former = under_one_name([self.JOB], runs)
+        return verdict.judge(evidence(joined, records=records, jobs=(self.JOB,), by_former_names=tuple(former), deeds=(self.DEED,), **keys))
+
+    def test_it_goes_on_under_the_new_name(self):
+        runs = (run(10.1, 11, 10), run(20.1, 21, 20, job="new"))
+        self.assert_broken(self.renamed(runs))
+        self.assert_broken(self.renamed((runs[0], run(20.1, 21, 20))), "losses")
+        self.assert_broken(self.renamed((run(10.1, 11, 10, job="new"), run(20.1, 21, 20))), "contradictions")
+
+    def test_it_is_one_job(self):
+        once = [record(10), record(20)]
+        self.assert_broken(self.renamed((run(10.1, 11, 10), run(20.1, 21, 20, job="new"), run(22, 23, 10, "n2", job="new")), once), "doubles", "contradictions")
+        self.assert_broken(self.renamed((run(10.1, 20.5, 10), run(20.1, 21, 20, "n2", job="new"))), "overlaps")
+        self.assert_broken(self.renamed((run(10.1, 11, 10), run(20.1, 21, 20, job="new")), once[:1]), "losses")
+
+    def test_what_was_due_meanwhile_may_have_been_nobodys(self):
+        def missed(since, done):
+            records = [record(10), record(20, "skipped", why="missed: no node started it in time, and a newer tick came"), record(30)]
+            joined, former = under_one_name([self.JOB], (run(10.1, 11, 10), run(30.1, 31, 30, job="new")))
+            return verdict.judge(evidence(joined, records=records, jobs=(self.JOB,), by_former_names=tuple(former), deeds=(Deed(policy.RENAME, "job", since, done, done),)))
+        self.assert_broken(missed(15, 22))
+        self.assert_broken(missed(12, 16), "unexplained")
+
+    def test_other_jobs_keep_their_names(self):
+        self.assertEqual(under_one_name([self.JOB, RETRIED], [run(1, 2, job="other")]), ([run(1, 2, job="other")], []))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What people do meanwhile: one job they run, run again and stop by hand, another they pause and resume. Whatever node answers is asked.
+"""What people do meanwhile: one job they run, run again and stop by hand, another they pause and resume, and a service they stop. Whatever node answers is asked.
 
 What they did is noted with its times, for the verdict: a stop and a pause explain what is not run, and a pause forbids.
 """
@@ -46,23 +46,24 @@ class Hands:
             return self.fleet.jobkeeper(self.dice.choice(names), *arguments, timeout=PATIENCE).stdout
         return None
 
-    def _do(self, kind, *arguments):
+    def _do(self, kind, job, *arguments):
         since = time.monotonic()
-        answer = self._ask(*arguments)
+        answer = self._ask(kind, job, *arguments)
         done = time.monotonic() if answer is not None else float("inf")
-        self.deeds.append(Deed(kind, work.MANUAL, since, done, done))
+        self.deeds.append(Deed(kind, job, since, done, done))
 
     def _run(self):
-        self._do(RUN, "run", work.MANUAL)
+        self._do(RUN, work.MANUAL)
 
     def _stop(self):
-        self._do(STOP, "stop", work.MANUAL)
+        """The one by hand, or the service, which comes back."""
+        self._do(STOP, self.dice.choice((work.MANUAL, work.MANUAL, work.SERVING)))
 
     def _rerun(self):
         answer = self._ask("history", "--json", "-n", "1", work.MANUAL)
         runs = json.loads(answer)["runs"] if answer else []
         if runs and runs[0]["state"] not in ("claimed", "running", "skipped"):
-            self._do(RERUN, "rerun", work.MANUAL, runs[0]["run"])
+            self._do(RERUN, work.MANUAL, runs[0]["run"])
 
     def _pause(self):
         since = time.monotonic()

@@ -10,7 +10,6 @@ import subprocess
 import threading
 import time
 
-import history
 from testbed import CommandFailed, WaitFailed, parallel, wait_until
 
 from . import verdict, work
@@ -39,6 +38,7 @@ class Records:
         self.fleet = fleet
         self.jobs = jobs
         self.kept = {job.name: {} for job in jobs}
+        self.renamed = {job.name: job.renamed for job in jobs if job.renamed}
         self.told = {}  # {job: when they were last asked for}
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._gather_now_and_then)
@@ -61,8 +61,11 @@ class Records:
 
     def ask(self, job_name, name=None):
         """What is known of a job by now."""
-        asked = time.monotonic()
-        self.kept[job_name] = merged(self.kept[job_name], self.fleet.ledger(job_name, name, limit=work.HISTORY, timeout=PATIENCE))
+        asked, told = time.monotonic(), []
+        for one in filter(None, (job_name, self.renamed.get(job_name))):
+            with contextlib.suppress(CommandFailed) if one != job_name else contextlib.nullcontext():  # it has no other name yet
+                told += self.fleet.ledger(one, name, limit=work.HISTORY, timeout=PATIENCE)
+        self.kept[job_name] = merged(self.kept[job_name], told)
         self.told[job_name] = asked
         return list(self.kept[job_name].values())
 
@@ -73,14 +76,14 @@ class Records:
 
         def covered():
             for name, job in sorted(open_jobs.items(), key=lambda pair: pair[1].every == 0):
-                if not job.every and requests(server):
+                if job.follows() and requests(server):
                     return False
                 try:
                     ledger[name] = self.ask(name)
                 except (CommandFailed, ValueError, subprocess.TimeoutExpired):
                     return False
                 starts, chosen = verdict.finals(ledger[name])
-                if all(verdict.records_of(tick, starts, chosen) for tick in (history.ticks(job.every, first, last) if job.every else ())):
+                if all(verdict.records_of(tick, starts, chosen) for tick in job.due(first, last)):
                     del open_jobs[name]
             return not open_jobs
         with contextlib.suppress(WaitFailed):

@@ -126,7 +126,7 @@ def draw(seed, seconds, nodes=5, only=None):
     dice = random.Random(seed)
     names = tuple(f"n{number}" for number in range(1, nodes + 1))
     jobs = tuple(work.draw(dice))
-    files = sorted({job.file for job in jobs})
+    files = sorted({job.file for job in jobs if not job.renamed})
     kinds = [name for name in KINDS if only is None or name in only]
     weights = [KINDS[name].weight for name in kinds]
     steps, at, fresh = [], dice.uniform(2, 4), []

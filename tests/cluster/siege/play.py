@@ -19,6 +19,7 @@ from .hands import Hands
 from .nemesis import Nemesis
 from .peace import Records, stop_and_look, twins_that_stand
 from .plan import SESSION
+from .renaming import Renaming, under_one_name
 
 SETTLED_IN = 120  # seconds after the last fault in which every due tick has to be in the ledger
 OF_WATCHDOG = re.compile("Watchdog timeout|6/ABRT|code=dumped")
@@ -43,6 +44,7 @@ class Campaign:
         self.fenced = fenced
         self.strike_fence = strike_fence
         self.fleet = self.nemesis = None
+        self.jobs = work.instances(plan.jobs, plan.nodes)
         self.wall, self.boot = clocks()
 
     def run(self, output):
@@ -54,38 +56,42 @@ class Campaign:
             self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.strike_fence)
             company = Company(self.fleet, self.plan.seed, directory, stack)
             hands = Hands(self.fleet, random.Random(f"{self.plan.seed}-hands"))
+            renaming = Renaming(self.fleet, self.plan.jobs, random.Random(f"{self.plan.seed}-renaming"), self.plan.seconds / 2)
             company.start()
             hands.start()
+            renaming.start()
             try:
-                evidence = self._play(company, hands)
+                evidence = self._play(company, hands, renaming)
             finally:
                 company.over.set()
                 hands.over.set()
+                renaming.over.set()
             found = verdict.judge(evidence)
             self._write(output, evidence, found)
         return found
 
-    def _play(self, company, hands):
+    def _play(self, company, hands, renaming):
         self.say(f"{len(self.fleet.nodes)} nodes are up, the campaign begins")
         began, first = time.monotonic(), time.time() + 2
-        with Records(self.fleet, self.plan.jobs) as records:
+        with Records(self.fleet, self.jobs) as records:
             self.nemesis.play(self.plan, began)
             time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
         last = time.time()
         hands.stop()
+        renaming.stop()
         twins = twins_that_stand(self.fleet)
         self.say("no more faults: all has to come right")
         ledger = records.wait_settled(first, last, SETTLED_IN)
         company.stop()
         self.say("stopping everything")
-        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused + hands.refused] + twins + stop_and_look(self.fleet)
+        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused + hands.refused + renaming.refused] + twins + stop_and_look(self.fleet)
         events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
-        jobs, holds = list(self.plan.jobs), {**{job.name: job.holds() for job in self.plan.jobs}, **verdict.command_holds()}
-        following = {job.name for job in jobs if not job.every}  # their tick is that of the run that they follow
-        own = [dataclasses.replace(run, tick=None) if run.job in following else run for run in history.runs(events)]
+        jobs, holds = self.jobs, {**{job.name: job.holds() for job in self.jobs}, **verdict.command_holds()}
+        following = {job.name for job in jobs if job.follows()}  # their tick is that of the run that they follow
+        own, former = under_one_name(jobs, [dataclasses.replace(run, tick=None) if run.job in following else run for run in history.runs(events)])
         runs = sorted(own + company.holds(self.boot), key=lambda run: run.start)
         return verdict.Evidence(jobs, holds, runs, sorted(self.nemesis.faults, key=lambda fault: fault.begin), ledger, first, last, self.wall,
-                                left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained), tuple(hands.deeds), dict(records.told))
+                                left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained), (*hands.deeds, *renaming.deeds), tuple(former), dict(records.told))
 
     # -- the end
 

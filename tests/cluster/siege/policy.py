@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from . import work
 from .plan import FILE, KINDS
 
-RUN, RERUN, STOP, PAUSE = "run", "rerun", "stop", "pause"  # what people do (hands.py)
+RUN, RERUN, STOP, PAUSE, RENAME = "run", "rerun", "stop", "pause", "rename"  # what people do (hands.py, renaming.py)
 ALL_KINDS = frozenset(KINDS)
 STALLING = frozenset({"node-freeze", "pid1-hang", "pid1-slow"})  # what was claimed before may begin as late as these last
 FILE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.target == FILE)
@@ -24,6 +24,8 @@ ENDS = {"succeeded": "success", "stopped": "stop", **{state: "failure" for state
 LAST_MOMENT = 12.1  # seconds: what was claimed before the window closed begins, by a clock that may be ahead
 BEGUN_IN = 3.0  # what was claimed before a job was paused has begun
 EARLY = 0.5  # of a pause between attempts: the servers' clock, and the time until its beginning is recorded
+STOPPED_IN = 5.0  # what is to be stopped is, beside its stop-timeout
+RENAMED_IN = 3.0  # what was due before a job had its new name on all nodes may have been nobody's for so long
 TOLD_IN = 5.0  # from a run's end until its record is told
 RETRY_WHY = "overlap: an earlier tick is to be attempted again"
 
@@ -81,6 +83,8 @@ def explains_skip(evidence, job, tick, why, own):
         return outside(job, tick)
     if why.startswith("paused"):
         return any(deed.kind == PAUSE and deed.job == job.name and deed.since - 1 <= at <= deed.until + BEGUN_IN for deed in evidence.deeds)
+    if any(deed.kind == RENAME and deed.job == job.name and deed.since - 1 <= at <= deed.done + RENAMED_IN for deed in evidence.deeds):
+        return True
     if why.startswith(RETRY_WHY):
         return any(run.end - 1 <= at <= run.end + pause(job, int(run.attempt)) + BEGUN_IN for run in own)
     return False
@@ -89,6 +93,8 @@ def explains_skip(evidence, job, tick, why, own):
 def explains_end(evidence, job, record, run):
     """Whether somebody stopped it who may."""
     why, state = record.get("why", ""), record["state"]
+    if state == "timed-out" and run is not None:
+        return 0 < job.policy.timeout - EARLY < run.end - run.start
     if state != "stopped" or run is None:
         return False
     if why.startswith("stopped by the tick"):
@@ -100,13 +106,13 @@ def explains_end(evidence, job, record, run):
 
 def pause(job, attempt):
     """Seconds between the end of that attempt and the next."""
-    return job.policy.delay * 2 ** (attempt - 1)
+    return job.policy.pause(attempt - 1)
 
 
 def attempts(evidence, ran):
     """One after the other, no more than there may be, none too early, and none after an end that allows none."""
     job, by_tick, records = ran.job, defaultdict(list), ran.by_id()
-    for run in ran.runs:
+    for run in ran.runs if job.mode != work.SERVICE else ():  # whose attempts have no end (modes.py)
         if run.tick is not None:
             by_tick[run.tick].append(run)
     for tick, runs in by_tick.items():
@@ -133,9 +139,18 @@ def attempts(evidence, ran):
 # -- when, and in which order
 
 def times(evidence, ran):
-    """Nothing outside of a window, nothing of a paused job, and one tick after the other."""
+    """Nothing outside of a window, nothing of a paused job, of no tick that there is not, none for longer than it may take, and one tick after the other."""
     job = ran.job
     first_attempts = [run for run in ran.runs if run.tick is not None and run.attempt == "1"]
+    for run in first_attempts if job.every else ():
+        if run.tick % job.every or job.is_excepted(run.tick):
+            yield "contradictions", f"{run} ran, and its schedule has no such tick"
+    for record in ran.records:
+        if record.get("tick") is not None and job.is_excepted(record["tick"]):
+            yield "contradictions", f"{job.name} tick {record['tick']} is {record['state']}, and its schedule has no such tick"
+    for run in ran.runs if job.policy.timeout else ():
+        if run.end - run.start > job.policy.timeout + work.STOP_TIMEOUT + STOPPED_IN and not evidence.is_near(run.node, run.end):
+            yield "contradictions", f"{run} ran for {run.end - run.start:.1f} s, and its timeout is {job.policy.timeout} s"
     for run in first_attempts:
         if outside(job, run.tick):
             yield "contradictions", f"{run} ran, and its tick is outside of its window"
@@ -144,7 +159,7 @@ def times(evidence, ran):
     for run in ran.runs:
         if any(deed.kind == PAUSE and deed.job == job.name and deed.done + BEGUN_IN < run.start < deed.until for deed in evidence.deeds) and not _stalled(evidence, run):
             yield "contradictions", f"{run} began while its job was paused"
-    if job.policy.overlap != "allow" and job.policy.slots == 1:
+    if job.policy.overlap != "allow" and (job.policy.slots == 1 or job.node):
         for run, following in zip(first_attempts, first_attempts[1:]):
             if following.tick < run.tick:
                 yield "contradictions", f"{following} began after {run}, which is of a later tick"
@@ -177,7 +192,7 @@ def links(jobs):
     """{job: [(who follows, (why, end))]}"""
     found = defaultdict(list)
     for job in jobs:
-        for name, end in job.policy.after:
+        for name, end in job.policy.after if not job.policy.together else ():
             found[name].append((job.name, ("after", end)))
         for follower, why in ((job.policy.on_failure, "on-failure"), (job.policy.on_recovery, "on-recovery")):
             if follower:
@@ -232,6 +247,42 @@ def _last(evidence, link, record, asked, count):
         yield "doubles", f"{what}, and {follower} followed it {count} times ({why})"
     if count and not asked and not befell:
         yield "contradictions", f"{what}, and {follower} followed it ({why})"
+
+
+def together(evidence, all_ran):
+    """What waits for several runs once for each tick for which all of them have come, and for no other."""
+    for job in (job for job in evidence.jobs if job.policy.together):
+        children = Counter(record["parent_tick"] for record in all_ran[job.name].records if record.get("parent_tick"))
+        come = defaultdict(dict)  # {tick: {job that has come: when}}
+        for name, end in job.policy.after:
+            for record in all_ran[name].finals():
+                if record.get("tick") is not None and not may_go_on(all_ran[name].job, record) and asks(("after", end), record["state"], None):
+                    come[record["tick"]][name] = moment(record, evidence.wall)
+        for tick in sorted(come.keys() | children.keys()):
+            yield from _together(evidence, job, tick, come[tick], children[tick])
+
+
+def _together(evidence, job, tick, come, count):
+    what, times_ = f"{job.name} tick {tick}, for which {', '.join(sorted(come)) or 'nobody'} came", come.values()
+    if count > 1:
+        yield "doubles", f"{what}, was run {count} times"
+    all_came, first, last = len(come) == len(job.policy.after), min(times_, default=0), max(times_, default=0)
+    judged = evidence.first - evidence.wall + TOLD_IN <= first and last <= evidence.last - evidence.wall
+    if all_came and not count and judged and not evidence.is_explained(FILE_KINDS, first - TOLD_IN, last + TOLD_IN):
+        yield "losses", f"{what}, was not run"
+    at = tick - evidence.wall
+    if count and not all_came and judged and not evidence.is_explained(ALL_KINDS, at, at + work.START_DEADLINE):
+        yield "contradictions", f"{what}, was run"
+
+
+def renamed(evidence, _all_ran):
+    """A job goes on by its new name, and nothing begins by the old one any more."""
+    for job in (job for job in evidence.jobs if job.renamed):
+        old, new = ([run for run in evidence.by_former_names if run.job == name] for name in (job.name, job.renamed))
+        if any(deed.kind == RENAME and deed.job == job.name for deed in evidence.deeds) and not new:
+            yield "losses", f"{job.name} did not go on as {job.renamed}"
+        for run in (run for run in old if new and run.start > min(other.start for other in new)):
+            yield "contradictions", f"{run} began by the old name, and the job went on as {job.renamed}"
 
 
 CHECKS = (attempts, times, by_hand)

@@ -23,8 +23,9 @@ def percentiles(values):
 def lateness(evidence):
     """How long after its tick each run began, of those that no fault was near: what is missed during one is run after it."""
     result = {"calm": [], "faults": []}
+    waiting = {job.name for job in evidence.jobs if job.node}  # for their turn
     for run in evidence.runs:
-        if run.tick is not None and evidence.first <= run.tick <= evidence.last:
+        if run.job not in waiting and run.tick is not None and evidence.first <= run.tick <= evidence.last:
             near = any(fault.begin - 1 <= run.start <= fault.end + verdict.RECOVERY for fault in evidence.faults)
             result["faults" if near else "calm"].append(run.start - (run.tick - evidence.wall))
     return result
@@ -64,7 +65,7 @@ def states(evidence):
     count = collections.Counter()
     for job in evidence.jobs:
         starts, chosen = verdict.finals(evidence.ledger.get(job.name, []))
-        for tick in history.ticks(job.every, evidence.first, evidence.last) if job.every else ():
+        for tick in job.due(evidence.first, evidence.last):
             records = verdict.records_of(tick, starts, chosen)
             why = VARYING.sub("", records[-1].get("why", "")) if records else ""
             count[("lost" if not records else f"skipped ({why})" if records[-1]["state"] == "skipped" else records[-1]["state"])] += 1

@@ -15,7 +15,7 @@ from collections import defaultdict
 import history
 from history import EXCLUSIVE, FINAL_STATES
 
-from . import policy, work
+from . import modes, policy, work
 from .plan import FILE, KINDS, NODE
 
 WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
@@ -23,6 +23,8 @@ RECOVERY = 20.0  # after a fault: a session ends, others settle, what was missed
 DRAINED_IN = 3.0  # what was claimed before a node was drained has begun
 FRESH = 6.0  # after that a tick that has not begun is skipped where a newer one came, with takeover-delays of a second
 WAITING = 2.0  # who stands before it in a queue may begin that much later
+DECIDED_IN = 1.0  # a tick is decided beside a run that was claimed so much later
+SETTLED_IN = 1.5  # what has ended is under way until that is recorded
 MAX_SKEW = 2.1  # so much may a clock be ahead, and a tick early
 EVERYWHERE = "everywhere"
 FROZEN = {"node-freeze"}
@@ -61,7 +63,12 @@ class Evidence:
     fenced: bool = True
     drained: tuple = ()  # (node, since, until)
     deeds: tuple = ()  # policy.Deed
+    by_former_names: tuple = ()  # the runs of jobs that got another name, by the name that each had
     told: dict = dataclasses.field(default_factory=dict)  # {job: when its records were asked for}
+
+    def is_near(self, node, at):
+        """Whether a fault was near a node, or the servers, at that time."""
+        return _explained(self, node, at, at)
 
     def is_explained(self, kinds, begin, end):
         """Whether one of these faults was near, wherever."""
@@ -157,6 +164,15 @@ def records_of(tick, starts, chosen):
     return [record for record in chosen[max(0, at - 4):at] if record["tick"] <= tick <= record.get("to", record["tick"])]
 
 
+def _when_cut_short(evidence, job, record, run):
+    """From when until when what cut it short may have befallen it. A service runs for so long that only what was near its end counts."""
+    if job.mode == work.SERVICE:
+        end = run.end if run and run.end < history.FOREVER else policy.moment(record, evidence.wall)
+        return end if run else record.get("claimed", end + evidence.wall) - evidence.wall, end
+    begin = run.start if run else policy.moment(record, evidence.wall) if record.get("tick") is None else record["tick"] - evidence.wall
+    return begin, run.end if run and run.end < history.FOREVER else begin + (0 if run else work.START_DEADLINE)
+
+
 def _judge_record(evidence, job, record, run):
     """(check, sentence) pairs for one final record and what the history has of its run (or None)."""
     state, name = record["state"], f"{job.name} tick {record.get('tick')} run {record.get('run')} on {record.get('node')}"
@@ -170,8 +186,9 @@ def _judge_record(evidence, job, record, run):
     elif policy.explains_end(evidence, job, record, run):
         return
     elif state in CUT_SHORT or (state == "failed" and run is None):
-        begin = run.start if run else policy.moment(record, evidence.wall) if record.get("tick") is None else record["tick"] - evidence.wall
-        end = run.end if run and run.end < history.FOREVER else begin + (0 if run else work.START_DEADLINE)
+        begin, end = _when_cut_short(evidence, job, record, run)
+        if job.mode == work.SERVICE and modes.drained_away(evidence, record, end):
+            return
         if not _explained(evidence, record.get("node"), begin, end, SPARING if job.continues and run else frozenset()):
             yield "unexplained", f"{name}: {state} ({record.get('why', '')}), and no fault befell it; the history has {run or 'no start'}"
     if run is not None and run.token and record.get("token") and run.token != record["token"]:
@@ -183,20 +200,34 @@ def _waited_in_a_queue(evidence, job, tick):
     stale = tick - evidence.wall + FRESH
     for run in evidence.runs:
         before = (run.start if run.tick is None else run.tick - evidence.wall) <= stale
-        for name, mode in job.locks:
+        for name, (mode, _) in job.holds().items():
             others_mode = evidence.holds[run.job].get(name, (None, 0))[0]
             if before and run.job != job.name and EXCLUSIVE in (mode, others_mode) and others_mode and stale - 1 <= run.end and run.start <= stale + WAITING:
                 return True
     return False
 
 
-def _skip_is_explained(evidence, job, tick, why, own):
-    if policy.explains_skip(evidence, job, tick, why, own):
+def under_way(evidence, job, own):
+    """Pairs of times between which a run of the job was under way: from its claim on, which is as long before its start as the machine is slow."""
+    runs, found = {run.run: run for run in own}, []
+    for record in evidence.ledger.get(job.name, ()):
+        run, claimed = runs.get(record.get("run")), record.get("claimed")
+        if claimed and record["state"] != "skipped":
+            ended = record["ended"] - evidence.wall if record.get("ended") else history.FOREVER
+            found.append((claimed - evidence.wall, max(ended, run.end) if run and record.get("ended") else run.end if run else ended))
+    return found + [(run.start, run.end) for run in own]
+
+
+def _skip_is_explained(evidence, job, tick, why, own, busy):
+    """`busy`: under_way()."""
+    if why.startswith(modes.STOPPED):
+        return modes.explains_stop(evidence, job, tick, why)
+    if policy.explains_skip(evidence, job, tick, why, own) or (why.startswith("missed") and modes.was_away(evidence, job, tick)):
         return True
-    if why.startswith("overlap") and (job.locks or any(run.start - 1 <= tick - evidence.wall <= run.end + 1.5 for run in own)):
+    if why.startswith("overlap") and (job.locks or any(begin - DECIDED_IN <= tick - evidence.wall <= end + SETTLED_IN for begin, end in busy)):
         return True
     begin = tick - evidence.wall
-    if job.locks and (not why.startswith("missed") or _waited_in_a_queue(evidence, job, tick)):
+    if (job.locks or job.node) and (not why.startswith("missed") or _waited_in_a_queue(evidence, job, tick)):
         return True
     return _explained(evidence, EVERYWHERE, begin, begin + 2)
 
@@ -207,8 +238,9 @@ def judge_job(evidence, job):
     by_id, by_tick = {run.run: run for run in own}, defaultdict(list)
     for run in own:
         by_tick[run.tick].append(run)
+    busy = under_way(evidence, job, own)
     starts, chosen = finals(evidence.ledger.get(job.name, []))
-    for tick in history.ticks(job.every, evidence.first, evidence.last) if job.every else ():
+    for tick in job.due(evidence.first, evidence.last):
         records = records_of(tick, starts, chosen)
         if not records:
             yield "losses", f"{job.name} tick {tick}: no final state; the history has {', '.join(map(str, by_tick[tick])) or 'no start'}"
@@ -219,7 +251,7 @@ def judge_job(evidence, job):
             if known and records and not any(record.get("run") == run.run and record["state"] != "skipped" for record in records):
                 yield "contradictions", f"{run} ran, and the ledger says {', '.join(record['state'] for record in records)}"
         for record in records:
-            if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own):
+            if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own, busy):
                 yield "unexplained", f"{job.name} tick {tick}: skipped ({record.get('why', '')}), and nothing explains it"
     for run in own:
         if run.tick is not None and any(run.node == node and since + DRAINED_IN < run.start < until for node, since, until in evidence.drained):
@@ -227,7 +259,7 @@ def judge_job(evidence, job):
         if run.tick is not None and run.start + evidence.wall < run.tick - MAX_SKEW:
             yield "contradictions", f"{run} began {run.tick - evidence.wall - run.start:.1f} s before its tick"
     for record in (record for record in evidence.ledger.get(job.name, ()) if record["state"] in FINAL_STATES):
-        at = record["tick"] if record.get("tick") is not None else policy.moment(record, 0)
+        at = record["tick"] if record.get("tick") is not None and job.mode != work.SERVICE else policy.moment(record, 0)
         if evidence.first <= at <= evidence.last:
             yield from _judge_record(evidence, job, record, by_id.get(record.get("run")))
 
@@ -248,11 +280,12 @@ def judge(evidence):
     ran = {job.name: policy.Ran(job, sorted((run for run in evidence.runs if run.job == job.name), key=lambda run: run.start), evidence.ledger.get(job.name, []))
            for job in evidence.jobs}
     for job in evidence.jobs:
-        for found in (judge_job(evidence, job), *(check(evidence, ran[job.name]) for check in policy.CHECKS)):
+        for found in (judge_job(evidence, job), *(check(evidence, ran[job.name]) for check in policy.CHECKS + modes.CHECKS)):
             for check, sentence in found:
                 broken[check].append(sentence)
-    for check, sentence in policy.following(evidence, ran):
-        broken[check].append(sentence)
+    for rule in (policy.following, policy.together, policy.renamed, modes.rolls):
+        for check, sentence in rule(evidence, ran):
+            broken[check].append(sentence)
     broken["left over"] += evidence.left_over
     broken["crashes"] += evidence.crashes
     return Verdict(broken, dict(excused))
