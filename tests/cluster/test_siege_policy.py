@@ -121,6 +121,8 @@ class Ends(Rules):
         job, late = Work("job", "job.yaml", 10, 9, policy=Policy(timeout=2)), [record(10, "timed-out")]
         self.assert_broken(self.judge((run(10.1, 12.2, 10, status=143),), late, job=job))
         self.assert_broken(self.judge((run(10.1, 11, 10, status=143),), late, job=job), "unexplained")
+        self.assert_broken(self.judge((run(12, 12.2, 10, status=143),), [{**late[0], "claimed": WALL + 10.1}], job=job))
+        self.assert_broken(self.judge((run(12, 12.2, 10, status=143),), [{**late[0], "claimed": WALL + 11.5}], job=job), "unexplained")
         self.assert_broken(self.judge((run(10.1, 12.2, 10, status=143),), late), "unexplained")
         self.assert_broken(self.judge((run(10.1, 19, 10, status=143),), late, job=job), "contradictions")
         self.assert_broken(self.judge((run(10.1, 19, 10, status=143),), late, job=job, faults=[Fault("node-freeze", ("n1",), 11, 18)]))

@@ -85,10 +85,11 @@ class Campaign:
         company.stop()
         self.say("stopping everything")
         left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused + hands.refused + renaming.refused] + twins + stop_and_look(self.fleet)
-        events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
+        # By their ends: a service that was begun while the fleet came up runs on.
+        ran = [run for run in history.runs(history.load(self.fleet.history_path)) if run.end >= began - 60]
         jobs, holds = self.jobs, {**{job.name: job.holds() for job in self.jobs}, **verdict.command_holds()}
         following = {job.name for job in jobs if job.follows()}  # their tick is that of the run that they follow
-        own, former = under_one_name(jobs, [dataclasses.replace(run, tick=None) if run.job in following else run for run in history.runs(events)])
+        own, former = under_one_name(jobs, [dataclasses.replace(run, tick=None) if run.job in following else run for run in ran])
         runs = sorted(own + company.holds(self.boot), key=lambda run: run.start)
         return verdict.Evidence(jobs, holds, runs, sorted(self.nemesis.faults, key=lambda fault: fault.begin), ledger, first, last, self.wall,
                                 left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained), (*hands.deeds, *renaming.deeds), tuple(former), dict(records.told))

@@ -94,7 +94,9 @@ def explains_end(evidence, job, record, run):
     """Whether somebody stopped it who may."""
     why, state = record.get("why", ""), record["state"]
     if state == "timed-out" and run is not None:
-        return 0 < job.policy.timeout - EARLY < run.end - run.start
+        # systemd counts before the process begins, the longer the slower the machine is.
+        begun = record["claimed"] - evidence.wall if record.get("claimed") else run.start
+        return 0 < job.policy.timeout - EARLY < run.end - begun
     if state != "stopped" or run is None:
         return False
     if why.startswith("stopped by the tick"):
