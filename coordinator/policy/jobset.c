@@ -26,6 +26,7 @@
 #include "job-chain.h"
 #include "job-instance.h"
 #include "job-room.h"
+#include "job-ways.h"
 #include "linked-jobs.h"
 #include "name.h"
 #include "renamed-jobs.h"
@@ -446,6 +447,7 @@ static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
         g_ptr_array_set_size(jobs, (gint)set->entries->len);
         g_hash_table_unref(set->after);
         set->after = linked_jobs_index(jobs, old->after, diagnostics);
+        job_ways_limit(jobs, set->after, old->after, diagnostics);
 }
 
 /* Of jobs of mode each-node: those that run on this node become what they are here; the others are
