@@ -378,12 +378,22 @@ static bool bid_turn_is_late(const Bid *bid) {
                    bid_wait_ends(bid->spec, decision_due(bid->spec, ledger, bid->tick));
 }
 
+/* Nobody can tell from what stands there whose turn it is. */
+static void bid_roll_fails(Bid *bid, BidEvent event, const char *why) {
+        g_autofree char *path = path_roll(bid->parts.node->config->root, bid->spec->name);
+
+        g_free(bid->fault);
+        bid->fault = g_strdup_printf("%s: %s", path, why);
+        bid->func(event, bid->userdata);
+}
+
 static void bid_on_turn(Bid *bid) {
+        g_autofree char *why = roll_look_why(bid->look);
         int r;
 
         switch (roll_look_verdict(bid->look)) {
         case ROLL_WAIT:
-                bid->turn = roll_look_why(bid->look);
+                bid->turn = g_steal_pointer(&why);
                 if (bid_turn_is_late(bid))
                         bid_lost(bid, BID_TIMED_OUT);
                 else
@@ -391,8 +401,11 @@ static void bid_on_turn(Bid *bid) {
                 return;
         case ROLL_STOPPED:
                 g_free(bid->fault);
-                bid->fault = roll_look_why(bid->look);
+                bid->fault = g_steal_pointer(&why);
                 bid->func(BID_STOPPED, bid->userdata);
+                return;
+        case ROLL_DAMAGED:
+                bid_roll_fails(bid, BID_DAMAGED, why);
                 return;
         case ROLL_GO:
         case ROLL_VERDICT_COUNT:
@@ -407,25 +420,16 @@ static void bid_on_turn(Bid *bid) {
                 bid->func(BID_LOST, bid->userdata);
 }
 
-static void bid_look_refused(Bid *bid, ZkCode code) {
-        g_autofree char *path = path_roll(bid->parts.node->config->root, bid->spec->name);
-
-        g_free(bid->fault);
-        bid->fault = g_strdup_printf("%s: %s", path, zk_code_to_string(code));
-}
-
 static void bid_on_look(ZkCode code, void *userdata) {
         Bid *bid = userdata;
 
         g_clear_pointer(&bid->turn, g_free);
-        if (code == ZK_OK) {
+        if (code == ZK_OK)
                 bid_on_turn(bid);
-        } else if (zk_code_is_refusal(code)) {
-                bid_look_refused(bid, code);
-                bid->func(BID_REFUSED, bid->userdata);
-        } else {
+        else if (zk_code_is_refusal(code))
+                bid_roll_fails(bid, BID_REFUSED, zk_code_to_string(code));
+        else
                 bid->func(BID_LOST, bid->userdata);
-        }
 }
 
 static int bid_look(Bid *bid) {

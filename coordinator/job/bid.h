@@ -22,6 +22,7 @@ typedef enum BidEvent {
         /* After bid_claim(): */
         BID_WAITS,   /* for its turn in the roll: bid_waits_for(); claims again later */
         BID_STOPPED, /* the roll is: bid_fault() */
+        BID_DAMAGED, /* what is known of the roll is: bid_fault(); nothing can be claimed */
         BID_WON,     /* it runs, with the locks, and the ledger is known as it now is */
         BID_TAKEN,   /* a record of this run stands there already */
         BID_STALE,   /* something is not what we thought: decide again */

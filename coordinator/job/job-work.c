@@ -24,9 +24,10 @@ struct JobWork {
         bool restores;    /* a place is kept for what the process before us waited for */
         char *lock_fault; /* why the locks could not be had the last time */
 
-        GPtrArray *whys;   /* char *: of what is skipped, where they name the run in the way */
-        char *claim_fault; /* why the server refused the last claim */
-        Backoff claims;    /* nothing is claimed until then */
+        GPtrArray *whys;        /* char *: of what is skipped, where they name the run in the way */
+        char *claim_fault;      /* why the last claim could not be made */
+        const char *missed_why; /* with that: why what passes meanwhile was missed */
+        Backoff claims;         /* nothing is claimed until then */
         char *refused_run;
 };
 
@@ -205,7 +206,7 @@ static const char *job_work_skip_why(JobWork *work, DecisionWhy why) {
         if (work->lock_fault)
                 return "missed: its locks could not be had";
         if (work->claim_fault)
-                return "missed: ZooKeeper refused to have it claimed";
+                return work->missed_why;
         if (gate_waits_for_place(work->parts->gate, job_work_name(work)))
                 return "missed: max-runs was reached on the nodes whose turn it was";
         return job_work_missed_why(work, why.text);
@@ -453,17 +454,20 @@ static void job_work_on_faulty_locks(JobWork *work) {
         job_work_end_and_retry(work, JOB_FAULT_DELAY);
 }
 
-static void job_work_on_refused_claim(JobWork *work) {
+/* It is tried again, less and less often. */
+static void job_work_on_refused_claim(JobWork *work, const char *message_id,
+                                      const char *missed_why) {
         const char *name = job_work_name(work);
-        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = name};
+        const LogAbout about = {.message_id = message_id, .job = name};
         const char *fault = bid_fault(work->bid);
         usec_t pause = backoff_failed(&work->claims, JOB_FAULT_DELAY, JOB_REFUSED_DELAY_MAX,
                                       backoff_spread(name), clock_boottime());
 
-        if (!work->claim_fault)
+        if (g_strcmp0(work->claim_fault, fault) != 0)
                 log_error(&about, "%s", fault);
         g_free(work->claim_fault);
         work->claim_fault = g_strdup(fault);
+        work->missed_why = missed_why;
         g_free(work->refused_run);
         work->refused_run = g_strdup(bid_run(work->bid));
         job_work_end_and_retry(work, pause);
@@ -540,7 +544,12 @@ static void job_work_on_bid(BidEvent event, void *userdata) {
                 job_work_on_stale(work);
                 return;
         case BID_REFUSED:
-                job_work_on_refused_claim(work);
+                job_work_on_refused_claim(work, MESSAGE_REFUSED,
+                                          "missed: ZooKeeper refused to have it claimed");
+                return;
+        case BID_DAMAGED:
+                job_work_on_refused_claim(work, MESSAGE_ROLL_DAMAGED,
+                                          "missed: what is known of its roll was damaged");
                 return;
         case BID_OVER:
                 job_work_on_claim_over(work);

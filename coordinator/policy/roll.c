@@ -133,6 +133,8 @@ static bool roll_has_failed(const RollInput *input) {
 
 RollVerdict roll_judge(const RollInput *input, const RollRun **ret_run) {
         *ret_run = NULL;
+        if (!input->rolls)
+                return ROLL_DAMAGED;
         if (!input->begun && (roll_has_failed(input) || roll_find_late(input)))
                 return ROLL_STOPPED;
         return roll_is_full(input, ret_run) ? ROLL_WAIT : ROLL_GO;
@@ -191,6 +193,9 @@ char *roll_why(const RollInput *input) {
                 return roll_has_failed(input) ? roll_why_failed(input) : roll_why_late(input);
         case ROLL_WAIT:
                 return roll_why_waiting(input, run);
+        case ROLL_DAMAGED:
+                return g_strdup("it is damaged, and does not say whose runs are under way or have "
+                                "failed: none begins until it is deleted");
         case ROLL_GO:
         case ROLL_VERDICT_COUNT:
                 break;

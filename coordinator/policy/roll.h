@@ -14,7 +14,10 @@
  * again after its run was settled. A machine that is a member with the boot that it claimed in has
  * not been away, or not yet: a job that says "reboot" may end before its machine does. So it is
  * believed to stay only after ROLL_STAY; with another boot it is back at once. Whose machine is not
- * back in time stops the roll of its tick; those of other ticks go on without it. */
+ * back in time stops the roll of its tick; those of other ticks go on without it.
+ *
+ * Where what stands there is damaged nobody knows who has failed or is under way, so nothing
+ * begins, of whatever tick, before a person has deleted it. */
 #pragma once
 
 #include "member.h"
@@ -29,11 +32,12 @@ typedef enum RollVerdict {
         ROLL_GO,
         ROLL_WAIT,    /* for the end of another node's run, or for its machine */
         ROLL_STOPPED, /* the tick is not run here any more */
+        ROLL_DAMAGED, /* nobody knows: nothing begins */
         ROLL_VERDICT_COUNT,
 } RollVerdict;
 
 typedef struct RollInput {
-        const Rolls *rolls;
+        const Rolls *rolls; /* NULL: what stands there is damaged */
         int64_t tick;
         const char *node;      /* that asks; of its own runs its ledger tells */
         bool begun;            /* it has had an attempt of the tick */

@@ -4,9 +4,7 @@
 #include <errno.h>
 
 #include "flight.h"
-#include "log.h"
 #include "member.h"
-#include "message-id.h"
 #include "name.h"
 #include "next-attempt.h"
 #include "paths.h"
@@ -155,7 +153,7 @@ static bool roll_look_ask_for_members(RollLook *look) {
 static void roll_look_at_members(RollLook *look) {
         look->input.rolls = look->rolls;
         look->input.now = node_server_time(look->node);
-        if (!roll_look_ask_for_members(look))
+        if (!look->rolls || !roll_look_ask_for_members(look))
                 roll_look_judge(look);
         else if (flight_depart(look->flight) < 0)
                 look->func(ZK_UNKNOWN, look->userdata);
@@ -283,19 +281,15 @@ static bool roll_look_make(RollLook *look) {
                zk_create(zk, look->path, data, 0, roll_look_on_created, look, &look->write) == 0;
 }
 
-/* What nobody of us wrote is as if nothing were known, and is written over. */
+/* Without rolls afterwards it is damaged. */
 static void roll_look_on_rolls(const ZkReply *reply, void *userdata) {
         RollLook *look = userdata;
-        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = look->job};
 
         look->rolls = rolls_free(look->rolls);
         look->missing = reply->code == ZK_NO_NODE;
         look->version = reply->stat.version;
-        if (reply->code == ZK_OK && rolls_decode(reply->data, reply->data_size, &look->rolls) < 0)
-                log_warning(&about, "%s: does not say whose runs are under way or have failed",
-                            look->path);
-        if (!look->rolls)
-                look->rolls = rolls_new();
+        if (reply->code == ZK_OK)
+                (void)rolls_decode(reply->data, reply->data_size, &look->rolls);
 }
 
 static void roll_look_on_read(ZkCode code, void *userdata) {

@@ -8,7 +8,9 @@
  *
  * So is the machine of each run that has ended and is waited for, among the members: what is seen
  * there the claim takes out of the roll. That one is late is written before anything else, so that
- * all skip the tick who have not begun it, whenever they come. */
+ * all skip the tick who have not begun it, whenever they come.
+ *
+ * What is damaged is left as it is, for people to look at; one that is deleted is made anew. */
 #pragma once
 
 #include "cleanup.h"

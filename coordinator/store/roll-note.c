@@ -14,13 +14,14 @@
 struct RollNote {
         char *path, *job, *node, *run, *boot;
         int64_t tick;
-        bool waits;  /* for the machine, after the run */
-        bool late;   /* it was waited for before the run was settled */
-        Rolls *read; /* NULL: it is not there, or could not be read */
-        int32_t version;
-        char *data;   /* as it is written now; NULL: it is not */
-        guint op;     /* by which, in the transaction */
-        bool refused; /* the server does not let us read it, or change it */
+        bool waits;      /* for the machine, after the run */
+        bool late;       /* it was waited for before the run was settled */
+        bool claimed;    /* by it: so it was there */
+        Rolls *read;     /* NULL: it is not there, or could not be read */
+        int32_t version; /* -1: it is not there */
+        char *data;      /* as it is written now; NULL: it is not */
+        guint op;        /* by which, in the transaction */
+        bool refused;    /* the server does not let us read it, or change it; or it is damaged */
 };
 
 RollNote *roll_note_free(RollNote *note) {
@@ -58,6 +59,7 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
         note->run = g_strdup(record->run);
         note->boot = g_strdup(record->boot);
         note->tick = record->tick;
+        note->claimed = record->terms.roll;
         note->late = roll_note_is_late(node, record, name);
         note->waits =
             record->terms.rejoin_timeout > 0 || (spec && spec->place.roll.rejoin_timeout > 0);
@@ -65,22 +67,28 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
 }
 
 /* The end of a run is recorded all the same. */
-static void roll_note_refused(RollNote *note, ZkCode code) {
-        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = note->job, .run = note->run};
+static void roll_note_fails(RollNote *note, const char *message_id, const char *why) {
+        const LogAbout about = {.message_id = message_id, .job = note->job, .run = note->run};
 
         note->refused = true;
         note->read = rolls_free(note->read);
         log_error(&about, "%s: %s: how run %s ended is not noted for the others of its roll",
-                  note->path, zk_code_to_string(code), note->run);
+                  note->path, why, note->run);
+}
+
+static void roll_note_refused(RollNote *note, ZkCode code) {
+        roll_note_fails(note, MESSAGE_REFUSED, zk_code_to_string(code));
 }
 
 static void roll_note_on_rolls(const ZkReply *reply, void *userdata) {
         RollNote *note = userdata;
 
         note->read = rolls_free(note->read);
-        note->version = reply->stat.version;
+        note->version = reply->code == ZK_OK ? reply->stat.version : -1;
+        if (reply->code == ZK_NO_NODE && note->claimed)
+                note->read = rolls_new();
         if (reply->code == ZK_OK && rolls_decode(reply->data, reply->data_size, &note->read) < 0)
-                note->read = rolls_new(); /* what nobody of us wrote is as if nothing were known */
+                roll_note_fails(note, MESSAGE_ROLL_DAMAGED, "it is damaged");
         if (zk_code_is_refusal(reply->code))
                 roll_note_refused(note, reply->code);
 }
@@ -138,7 +146,8 @@ void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const
                 return;
         note->data = rolls_encode(next);
         note->op = ops->len;
-        zk_ops_add(ops, ZK_OP_SET, note->path, note->data, note->version);
+        zk_ops_add(ops, note->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, note->path, note->data,
+                   MAX(note->version, 0));
 }
 
 /* Return: whether it was our operation that was refused so. */
@@ -147,11 +156,18 @@ static bool roll_note_has_failed(const RollNote *note, const ZkReply *reply) {
 }
 
 bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply) {
-        return reply->code == ZK_BAD_VERSION && roll_note_has_failed(note, reply);
+        return roll_note_has_failed(note, reply) &&
+               reply->code == (note->version < 0 ? ZK_NODE_EXISTS : ZK_BAD_VERSION);
+}
+
+/* Its directory is made again by whoever claims next. */
+static bool roll_note_has_no_place(const RollNote *note, const ZkReply *reply) {
+        return note->version < 0 && reply->code == ZK_NO_NODE;
 }
 
 bool roll_note_gives_up(RollNote *note, const ZkReply *reply) {
-        if (!zk_code_is_refusal(reply->code) || !roll_note_has_failed(note, reply))
+        if (!roll_note_has_failed(note, reply) ||
+            !(zk_code_is_refusal(reply->code) || roll_note_has_no_place(note, reply)))
                 return false;
         roll_note_refused(note, reply->code);
         return true;

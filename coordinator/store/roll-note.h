@@ -26,12 +26,12 @@ DEFINE_CLEANUP(RollNote, roll_note_free);
 /* Has it read in that flight what stands there. */
 void roll_note_read(RollNote *note, Flight *flight);
 /* Appends to `ops` (zk-ops.h) what is changed there by a run that comes from the one state to the
- * other; `now` is the servers' time. Nothing where nothing is, or nothing stands there: it was
- * deleted, or nobody of us claimed by it. */
+ * other; `now` is the servers' time. Nothing where nothing is, or what stands there is damaged,
+ * which is told. Where it was deleted since the claim it is made anew. */
 void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const FollowState *after,
                    usec_t now);
 /* Return: whether the transaction was refused since others of the roll were quicker. */
 bool roll_note_was_outrun(const RollNote *note, const ZkReply *reply);
-/* Return: whether it was since the server does not let us write there: then nothing of it is from
- * now on, which is told. The same where it cannot be read. */
+/* Return: whether it was since the server does not let us write there, or the directory is gone:
+ * then nothing of it is from now on, which is told. The same where it cannot be read. */
 bool roll_note_gives_up(RollNote *note, const ZkReply *reply);

@@ -78,10 +78,18 @@ static void settle_meeting_refused(SettleMeeting *meeting, const char *path, ZkC
         meeting->refused = true;
 }
 
-/* What nobody of us wrote is as if nobody had come, and is written over. */
-static void settle_meeting_take(SettleMeeting *meeting, const char *path, const ZkReply *reply) {
-        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = meeting->names->job};
+/* Who had come is forgotten, and a tick that some had come for never meets, for none of them comes
+ * twice by itself. Left as it is it would keep all later ticks from meeting as well. */
+static void settle_meeting_is_damaged(const SettleMeeting *meeting, const char *path) {
+        const LogAbout about = {.message_id = MESSAGE_MEETING_DAMAGED, .job = meeting->names->job};
 
+        log_error(&about,
+                  "%s: it is damaged, and is written anew: for ticks that some of those that it "
+                  "waits for had come for, and not all, it is not run",
+                  path);
+}
+
+static void settle_meeting_take(SettleMeeting *meeting, const char *path, const ZkReply *reply) {
         if (zk_code_is_refusal(reply->code)) {
                 settle_meeting_refused(meeting, path, reply->code);
                 return;
@@ -90,7 +98,7 @@ static void settle_meeting_take(SettleMeeting *meeting, const char *path, const 
         meeting->read = NULL;
         if (reply->code == ZK_OK &&
             meetings_decode(reply->data, reply->data_size, &meeting->read) < 0)
-                log_warning(&about, "%s: does not say who has come; it is written anew", path);
+                settle_meeting_is_damaged(meeting, path);
         if (!meeting->read)
                 meeting->read = meetings_new();
         meeting_names_apply(meeting->names, meeting->read);

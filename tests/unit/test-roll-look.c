@@ -86,10 +86,33 @@ Test(roll_look, where_all_begin_together_a_claim_writes_nothing) {
         roll_expect("n2 claimed");
 }
 
-Test(roll_look, without_the_key_nothing_is_read_or_written) {
-        roll_begin("", "n2 failed");
+/* Whatever names it, alone or in a transaction. */
+static ServerWay count_asked(const ZkCall *call) {
+        tries += call->path && strstr(call->path, "/rolls/");
+        for (size_t i = 0; i < call->n_ops; i++)
+                tries += strstr(call->ops[i].path, "/rolls/") != NULL;
+        return SERVER_ANSWER;
+}
+
+static void run_counted(const char *keys) {
+        roll_begin(keys, "n2 failed");
+        server.way = count_asked;
         await(roll_has_started, "a start");
+        service_exit(service_newest(), 1);
+        await(roll_is_over, "its end");
+}
+
+Test(roll_look, without_the_key_nothing_is_read_or_written) {
+        run_counted("");
         roll_expect("n2 failed");
+        cr_expect_eq(tries, 0U);
+}
+
+/* To claim: it is current, it is read and written; to settle, read and written. */
+Test(roll_look, with_the_key_it_is_asked_for_twice_and_written_twice) {
+        run_counted("    max-failures: 2\n");
+        roll_expect("n2 failed n1 failed");
+        cr_expect_eq(tries, 5U);
 }
 
 static char *why_it_waits(void) {
@@ -208,11 +231,44 @@ Test(roll_look, nothing_begins_that_is_paused_while_it_looks) {
         cr_expect_eq(started->len, 0U);
 }
 
-Test(roll_look, what_nobody_of_us_wrote_is_written_over) {
-        roll_begin("    max-failures: 1\n", "");
-        server_write(ROLL_PATH, "junk");
+static bool is_told_as_damaged(void) {
+        return journal_count(MESSAGE_ROLL_DAMAGED) > 0;
+}
+
+/* It may have said that the roll has stopped: nothing begins, and people see why. */
+Test(roll_look, nobody_begins_where_what_is_known_is_damaged) {
+        g_autofree char *why = NULL;
+
+        roll_begin("    max-failures: 1\n", "n2 failed");
+        server_write(ROLL_PATH, "{\"runs\":[{\"tick\":0}]}");
+        await(is_told_as_damaged, "it is told");
+        cr_expect(journal_has(ROLL_PATH ": it is damaged"));
+        why = why_it_waits();
+        cr_expect_not_null(strstr(why, "none begins until it is deleted"), "%s", why);
+        await_quiet();
+        cr_expect_eq(started->len, 0U);
+        cr_expect_eq(journal_count(MESSAGE_ROLL_DAMAGED), 1U);
+        cr_expect_str_eq(server_data(ROLL_PATH), "{\"runs\":[{\"tick\":0}]}", "people see it");
+        cr_expect_eq(server_count(ROLL_ROOT "/locks/job:a"), 0U, "it is in nobody's way");
+}
+
+/* As the manual says. */
+Test(roll_look, whoever_deletes_what_is_damaged_has_it_go_on) {
+        roll_begin("    max-failures: 1\n", "n2 failed");
+        server_write(ROLL_PATH, "");
+        await(is_told_as_damaged, "it is told");
+        server_remove(ROLL_PATH);
+        reload();
         await(roll_has_started, "a start");
         roll_expect("n1 claimed");
+}
+
+Test(roll_look, what_is_missed_meanwhile_was_so_for_that_reason) {
+        roll_begin("    max-failures: 1\n    start-deadline: 20s\n", "");
+        server_write(ROLL_PATH, "junk");
+        await(is_told_as_damaged, "it is told");
+        await_within(is_skipped, "it is skipped", 60 * USEC_PER_SEC); /* the next try is far off */
+        expect_skipped("missed: what is known of its roll was damaged");
 }
 
 /* Another node settles its failure right between what we read and what we write. */

@@ -27,12 +27,15 @@ Test(roll_note, a_failure_is_noted) {
         roll_expect("n1 failed");
 }
 
-/* What nobody of us wrote is written over. */
-Test(roll_note, a_failure_is_noted_where_junk_stands) {
+/* Nobody begins by it, and people see what stands there. */
+Test(roll_note, what_is_damaged_is_left_and_told) {
         begin_run("    max-failures: 1\n    lock: none\n", "");
         server_write(ROLL_PATH, "junk");
         end_run(1);
-        roll_expect("n1 failed");
+        cr_expect_str_eq(server_data(ROLL_PATH), "junk");
+        cr_expect_eq(journal_count(MESSAGE_ROLL_DAMAGED), 1U);
+        cr_expect(journal_has("is not noted for the others of its roll"));
+        cr_expect_not_null(strstr(roll_record(), "\"failed\""), "%s", roll_record());
 }
 
 Test(roll_note, beside_those_of_others) {
@@ -175,11 +178,34 @@ Test(roll_note, nor_does_what_cannot_be_changed) {
         roll_expect("");
 }
 
-Test(roll_note, what_somebody_deleted_keeps_no_run_from_being_settled) {
+/* What is under way when somebody deletes it still says that it has failed. */
+Test(roll_note, what_somebody_deleted_is_made_anew) {
         begin_run("    max-failures: 1\n", "");
         server_remove(ROLL_PATH);
         end_run(1);
+        roll_expect("n1 failed");
+}
+
+Test(roll_note, by_a_success_it_is_not) {
+        begin_run("    max-failures: 1\n", "");
+        server_remove(ROLL_PATH);
+        end_run(0);
         cr_expect_null(server_node(ROLL_PATH));
+}
+
+/* Another node that saw it missing is quicker. */
+static ServerWay n2_makes_it(const ZkCall *call) {
+        if (call_has(call, ZK_OP_CREATE, ROLL_PATH) && tries++ == 0)
+                roll_write("n2 failed");
+        return SERVER_ANSWER;
+}
+
+Test(roll_note, of_two_that_make_it_anew_both_are_noted) {
+        begin_run("    max-failures: 3\n", "");
+        server_remove(ROLL_PATH);
+        server.way = n2_makes_it;
+        end_run(1);
+        roll_expect("n2 failed n1 failed");
 }
 
 /* ---- machines that are to come back ---- */

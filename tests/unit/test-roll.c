@@ -165,6 +165,16 @@ Test(roll, cell_by_cell) {
         }
 }
 
+Test(roll, nobody_begins_where_nothing_can_be_known) {
+        const RollInput input = {.tick = 10, .node = "n1", .begun = true};
+        g_autofree char *why = roll_why(&input);
+        const RollRun *run;
+
+        cr_expect_eq(roll_judge(&input, &run), ROLL_DAMAGED);
+        cr_expect_null(run);
+        cr_expect_not_null(strstr(why, "until it is deleted"), "%s", why);
+}
+
 /* Whose machine is looked for among the members before it is judged. */
 Test(roll, whom_it_awaits) {
         static const struct {

@@ -238,15 +238,39 @@ Test(settle_meeting, who_comes_after_they_have_met_is_not_noted) {
         cr_expect_eq(started->len, 1U);
 }
 
-Test(settle_meeting, what_nobody_of_us_wrote_is_nobody) {
+/* "x" had come before: for that tick they never meet by themselves, which is told, and for the
+ * later ones they do. */
+Test(settle_meeting, what_is_damaged_is_told_and_written_anew) {
         g_autofree char *data = NULL;
 
         start_a_beside_x();
+        x_has_come();
+        server_write(MEETINGS "/b", "junk");
+        service_exit(service_newest(), 0);
+        await(follow_is_over, "it is settled");
+        await_quiet();
+        data = meetings_where_came("a");
+        expect_meetings(data);
+        cr_expect_eq(started->len, 1U, "it is not run for the tick");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+        cr_expect_eq(journal_count(MESSAGE_MEETING_DAMAGED), 1U);
+        cr_expect(journal_has("b: " MEETINGS "/b: it is damaged"));
+}
+
+/* They have met, and "a" comes once more: what was damaged in between makes no second run. */
+Test(settle_meeting, what_is_damaged_after_they_have_met_begins_nothing_anew) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        start_a_beside_x();
+        run = run_for_all();
+        path = path_run(ROOT, "b", run);
+        server_create(path, "{}", 0);
         server_create(MEETINGS "/b", "junk", 0);
         service_exit(service_newest(), 0);
         await(follow_is_over, "it is settled");
-        data = meetings_where_came("a");
-        expect_meetings(data);
+        await_quiet();
+        cr_expect_eq(started->len, 1U);
+        cr_expect_eq(server_count(REQUESTS), 0U);
 }
 
 /* Somebody closed it: that is told once, and holds up no run that is over. */
