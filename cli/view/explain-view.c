@@ -65,8 +65,9 @@ static void say_not_owed(GString *text, const json_t *explanation, GTimeZone *zo
 static void say_settled(GString *text, const json_t *explanation, GTimeZone *zone) {
         (void)zone;
         if (json_array_size(json_object_get(explanation, "runs")) == 0)
-                g_string_append(text, "It is settled. What became of it is not kept any more: the "
-                                      "job's \"history\" says how many runs are.");
+                g_string_append(text,
+                                "Nothing is kept of it: it was before the job was, or is settled "
+                                "and older than what the job's \"history\" keeps.");
         else
                 g_string_append(text, "It is settled, and this is what became of it:");
 }

@@ -402,8 +402,8 @@ static int rerun_find_tick(const char *job, const char *run, int64_t *tick, sd_b
         if (run_id_is_of_request(run))
                 return sd_bus_error_setf(
                     error, BUS_ERROR_FAILED,
-                    "run %s of job \"%s\" was by hand, and is an attempt of no "
-                    "tick: jobkeeper run %s",
+                    "run %s of job \"%s\" was by hand or followed another run, and is an "
+                    "attempt of no tick: jobkeeper run %s",
                     run, job, job);
         *tick = *run ? run_id_tick(run) : *tick;
         if (*tick <= 0 || *tick > SCHEDULE_TICK_MAX)

@@ -100,10 +100,10 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
 
 #define LINKS_MAX 40
 
-/* Return: whether somebody but root has a say in what stands there. */
+/* Return: whether somebody but root may have a say in what stands there: what a group may do is
+ * also what an access control list lets any of those do that it names. */
 static bool is_others(const struct stat *st) {
-        return st->st_uid != 0 || (!S_ISLNK(st->st_mode) && (st->st_mode & S_IWOTH)) ||
-               (!S_ISLNK(st->st_mode) && (st->st_mode & S_IWGRP) && st->st_gid != 0);
+        return st->st_uid != 0 || (!S_ISLNK(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)));
 }
 
 /* Return: newly allocated, where the link at `part` leads, with the rest of the path; or NULL. */

@@ -146,7 +146,8 @@ static void job_expectation_write(JobExpectation *expectation, Ledger *next, int
 
 /* ---- looking ---- */
 
-/* What was withdrawn for good starts anew once a definition is in force. */
+/* What was withdrawn for good starts anew once a definition is in force; what has another name now
+ * is judged by that. */
 static void job_expectation_on_read(const ZkReply *reply, void *userdata) {
         JobExpectation *expectation = userdata;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -156,7 +157,7 @@ static void job_expectation_on_read(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_CLOSED)
                 return;
         if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0 ||
-            !*ledger->digest) {
+            !*ledger->digest || ledger->renamed) {
                 job_expectation_look_in(expectation, EXPECTATION_PAUSE);
                 return;
         }

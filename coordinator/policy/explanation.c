@@ -87,8 +87,11 @@ static void explain_verdict(const DecisionInput *input, const Decision *decision
         else if (decision->verdict == DECISION_RUN)
                 explanation->when = input->now;
         else if (claimed)
-                explanation->why = g_strdup_printf("it waits for run %s on %s to end", claimed->run,
-                                                   claimed->node ? claimed->node : "?");
+                explanation->why = g_strdup_printf(
+                    input->overlap == JOB_OVERLAP_REPLACE
+                        ? "it waits for run %s on %s to end, which is stopped for it"
+                        : "it waits for run %s on %s to end",
+                    claimed->run, claimed->node ? claimed->node : "?");
         else
                 explanation->when = decision->again == USEC_INFINITY ? 0 : decision->again;
         if (!skip && input->nobody && !explanation->why)

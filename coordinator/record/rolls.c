@@ -93,6 +93,18 @@ static bool rolls_are_crowded(const Rolls *rolls) {
         return rolls->runs->len > ROLL_RUNS_MAX || ticks > ROLL_TICKS_MAX;
 }
 
+/* Return: the place of the oldest that nobody waits for any more; of the oldest of all where there
+ * is none. */
+static guint rolls_to_forget(const Rolls *rolls) {
+        for (guint i = 0; i < rolls->runs->len; i++) {
+                const RollRun *run = rolls_at(rolls, i);
+
+                if (run->state != RUN_CLAIMED && (run->back.since == 0 || run->back.late))
+                        return i;
+        }
+        return 0;
+}
+
 const RollRun *rolls_get(const Rolls *rolls, int64_t tick, const char *node) {
         guint place;
 
@@ -119,7 +131,7 @@ bool rolls_put(Rolls *rolls, const RollRun *run) {
         if (before) /* its texts may be those of the new one */
                 roll_run_free(before);
         while (rolls_are_crowded(rolls))
-                g_ptr_array_remove_index(rolls->runs, 0);
+                g_ptr_array_remove_index(rolls->runs, rolls_to_forget(rolls));
         return true;
 }
 

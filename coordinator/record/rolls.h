@@ -58,7 +58,7 @@ int rolls_decode(const char *data, size_t size, Rolls **ret_rolls);
 const RollRun *rolls_get(const Rolls *rolls, int64_t tick, const char *node);
 /* That run of the tick has come to this: it is under way (RUN_CLAIMED), or has failed so, and its
  * machine is not waited for. What was known of the node and the tick is replaced; of more than are
- * kept the oldest go. Return: whether anything changes. */
+ * kept the oldest go, and first those that nobody waits for. Return: whether anything changes. */
 bool rolls_note(Rolls *rolls, int64_t tick, const char *node, const char *run, RunState state);
 /* The same for any run, which is copied. */
 bool rolls_put(Rolls *rolls, const RollRun *run);

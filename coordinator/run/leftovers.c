@@ -195,9 +195,16 @@ static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *job,
         return !other || leftovers_exclude_each_other(spec, other);
 }
 
+/* By its name, or by that which it had before. */
+static const char *leftovers_own_block(const Leftovers *leftovers, const JobSpec *spec) {
+        const char *former = spec->books.was.job;
+        const char *why = g_hash_table_lookup(leftovers->stuck_jobs, spec->name);
+
+        return why || !former ? why : g_hash_table_lookup(leftovers->stuck_jobs, former);
+}
+
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {
-        const char *own =
-            leftovers->stuck ? g_hash_table_lookup(leftovers->stuck_jobs, spec->name) : NULL;
+        const char *own = leftovers->stuck ? leftovers_own_block(leftovers, spec) : NULL;
         GHashTableIter iterator;
         gpointer job, why;
 

@@ -384,7 +384,8 @@ Test(answer_request, what_cannot_be_attempted_again) {
                         "there is no record of a run 1000000000-1 of job \"a\" (jobkeeper history "
                         "a)");
         expect_no_rerun("1000000000-m1", 0,
-                        "was by hand, and is an attempt of no tick: jobkeeper run a");
+                        "was by hand or followed another run, and is an attempt of no tick: "
+                        "jobkeeper run a");
         expect_no_rerun("../1-1", 0, SD_BUS_ERROR_INVALID_ARGS ": \"../1-1\" can be no run's id");
         cr_expect_eq(started->len, 0U);
 }

@@ -635,8 +635,8 @@ Test(explain, each_state_in_words) {
                          TICK "It was due before the definition in force took effect, or the job "
                               "was first seen: nobody owes it a run.");
         assert_explained("'state': 'settled', 'runs': []",
-                         TICK "It is settled. What became of it is not kept any more: the job's "
-                              "\"history\" says how many runs are.");
+                         TICK "Nothing is kept of it: it was before the job was, or is settled and "
+                              "older than what the job's \"history\" keeps.");
         assert_explained("'state': 'settled', 'runs': [{}]",
                          TICK "It is settled, and this is what became of it:");
         assert_explained("'state': 'under-way', 'node': 'n2', 'run': '1-1'",

@@ -68,6 +68,19 @@ Test(leftovers, one_that_does_not_end_keeps_out_only_what_it_excludes) {
         await(nothing_keeps_it, "it is gone");
 }
 
+/* It was started under the name that the job had before. */
+Test(leftovers, one_of_the_job_s_former_name_keeps_it_out) {
+        write_job_named("b", "    was: a\n    every: 1s\n    exec: [/bin/true, own]\n");
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        open_daemon();
+        await(other_has_started, "a job that it does not concern");
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_not(own_has_started());
+        cr_expect_str_eq(why_not("b"), UNIT ", left by the previous daemon process, does not end");
+        service_obey(service_find(UNIT));
+        await(own_has_started, "it is gone");
+}
+
 static bool writer_has_started(void) {
         return is_started("/bin/true writer");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "in-force.h"
 #include "ledger.h"
 #include "loss-checker.h"
 #include "name.h"
@@ -648,11 +649,25 @@ static bool view_was_kept(const JobView *view, const char *node, usec_t time) {
                               usec_sub(time, BEGUN_WITHIN), time);
 }
 
+/* Return: whether the node waited until nobody had what is in force: a machine that has lost what
+ * it knows of what it put in force (its disk was full, or it was handed what it had had before)
+ * does not trust its file to be newer. */
+static bool view_was_patient(const JobView *view, const char *node, const char *job, usec_t time) {
+        const History *history = checker_history(view->checker);
+        usec_t from = usec_sub(time, IN_FORCE_PATIENCE + BEGUN_WITHIN);
+
+        return history_befell(history, node, HISTORY_DISK, 0, time) &&
+               (history_was_edited(history, node, job, from, time) ||
+                history_was_edited(history, node, NULL, from, time));
+}
+
 /* Return: whether there was something to begin with then, or before something kept the node from
  * it ever since: the cluster, or an edit of the job or of all files. */
 static bool view_may_begin(const JobView *view, const char *node, const char *job, usec_t time) {
         while (time > BEGUN_WITHIN && !view_was_edited(view, node, job, time) &&
                !view_was_edited(view, node, NULL, time)) {
+                if (view_was_patient(view, node, job, time))
+                        return true;
                 if (!view_was_kept(view, node, time))
                         return false;
                 time -= BEGUN_WITHIN;

@@ -308,8 +308,10 @@ static bool service_is_free(const ServiceView *view) {
 /* Between two that began there may be some that could not. */
 static void service_judge_gap(const ServiceView *view, const HistoryRun *before,
                               const HistoryRun *run) {
+        /* A machine whose turn it would be may not be there, or stand by. */
+        usec_t others = STANDING_BY * checker_plan(view->checker)->takeover_ms * USEC_PER_MSEC;
         usec_t most = (run->attempt - before->attempt) *
-                      (view->job->service.max_delay * USEC_PER_SEC + BEGUN_SOON);
+                      (view->job->service.max_delay * USEC_PER_SEC + others + BEGUN_SOON);
 
         if (before->empty < view->calm_from || before->tick != run->tick ||
             run->begun <= before->empty + most)
@@ -354,7 +356,9 @@ static bool service_is_well(const ServiceView *view, const Ledger *ledger, const
                        (last && last->empty + BEGUN_SOON > view->now);
         if (entry->state == RUN_UNKNOWN && entry->not_before == 0)
                 return true;
-        return entry->not_before > 0 && now < entry->not_before + BEGUN_SOON;
+        return entry->not_before > 0 &&
+               now < entry->not_before + BEGUN_SOON +
+                         STANDING_BY * checker_plan(view->checker)->takeover_ms * USEC_PER_MSEC;
 }
 
 static void service_judge_end(const ServiceView *view, const DataTree *tree) {
