@@ -267,9 +267,30 @@ static char *job_why_state(const json_t *job, double now) {
         return *result ? g_strdup_printf("the run before: %s", result) : g_strdup("");
 }
 
+/* Return: newly allocated, that nothing more of it begins, where its state is something else, as
+ * that of a run which is under way; NULL: it is not paused, or its state says so. */
+static char *job_pause_beside(const json_t *job, double now) {
+        const json_t *pause = json_object_get(job, "paused");
+        const char *by = json_text(pause, "by"), *why = json_text(pause, "why");
+        g_autofree char *text = NULL;
+
+        if (!json_is_object(pause) || g_str_equal(json_text(job, "state"), "paused"))
+                return NULL;
+        text = g_strdup_printf("paused%s%s%s%s", *by ? " by " : "", by, *why ? ": " : "", why);
+        return job_pause(job, text, now);
+}
+
+static char *job_why_or_pause(const json_t *job, double now) {
+        g_autofree char *why = job_why_state(job, now), *pause = job_pause_beside(job, now);
+
+        if (!pause)
+                return g_steal_pointer(&why);
+        return g_strdup_printf("%s%s%s", pause, *why ? "; " : "", why);
+}
+
 /* What is overdue is so whatever keeps it. */
 static char *job_why(const json_t *job, double now) {
-        g_autofree char *why = job_why_state(job, now), *overdue = NULL;
+        g_autofree char *why = job_why_or_pause(job, now), *overdue = NULL;
 
         if (overdue_of(job) != OVERDUE_YES)
                 return g_steal_pointer(&why);
