@@ -9,7 +9,7 @@
 #define MAX_DELAY_MOST 40 /* seconds more, of the longest */
 /* How long a run lives at most, by what it is: one that ends only when it is stopped, in the time
  * that a cluster is simulated for; one that works for a while; one that cannot run. */
-#define ENDLESS (48 * 60 * USEC_PER_MINUTE)
+#define ENDLESS (UINT64_C(48) * 60 * USEC_PER_MINUTE)
 #define BUSY_MOST (90 * USEC_PER_SEC)
 #define VAIN_MOST (2 * USEC_PER_SEC)
 

@@ -130,6 +130,7 @@ Test(rolls, the_oldest_ticks_go) {
 
 Test(rolls, whom_somebody_waits_for_stays) {
         _cleanup_(rolls_freep) Rolls *rolls = rolls_new();
+        const int64_t last = INT64_C(2) * ROLL_TICKS_MAX;
         const RollRun awaited = {.tick = 2,
                                  .node = (char *)"n2",
                                  .run = (char *)"2-1",
@@ -138,12 +139,12 @@ Test(rolls, whom_somebody_waits_for_stays) {
 
         (void)rolls_note(rolls, 1, "n1", "1-1", RUN_CLAIMED);
         (void)rolls_put(rolls, &awaited);
-        for (int64_t tick = 3; tick <= 2 * ROLL_TICKS_MAX; tick++)
+        for (int64_t tick = 3; tick <= last; tick++)
                 (void)rolls_note(rolls, tick, "n3", "3-1", RUN_FAILED);
         cr_expect_eq(rolls->runs->len, (guint)ROLL_TICKS_MAX);
         cr_expect(rolls_get(rolls, 1, "n1"));
         cr_expect(rolls_get(rolls, 2, "n2"));
-        cr_expect(rolls_get(rolls, 2 * ROLL_TICKS_MAX, "n3"));
+        cr_expect(rolls_get(rolls, last, "n3"));
         for (int64_t tick = 101; tick <= 100 + ROLL_TICKS_MAX; tick++)
                 (void)rolls_note(rolls, tick, "n1", "3-1", RUN_CLAIMED);
         cr_expect_not(rolls_get(rolls, 1, "n1"), "there is no end to them: the oldest goes");

@@ -271,8 +271,6 @@ static bool runs_by_another_definition(void) {
 
 /* Nor by another definition, before somebody says how it ended. */
 Test(service, an_edit_begins_none_beside_what_may_be_alive) {
-        _cleanup_(run_record_freep) RunRecord *record = NULL;
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *why = NULL;
         int64_t tick = run_elsewhere();
 

@@ -186,11 +186,14 @@ static bool service_is_for(const ServiceLook *look, const PlanJob *job, const ch
         return turn_is_answered(look->turns, member->owner, since, look->now, ret_flights);
 }
 
+/* Return: how long it takes until each of those that stand by has had its turn. */
+static usec_t service_all_turns(const Checker *checker) {
+        return (usec_t)STANDING_BY * checker_plan(checker)->takeover_ms * USEC_PER_MSEC;
+}
+
 static void service_judge_standby(const ServiceLook *look, const PlanJob *job, const char *node,
                                   const Standby *standby, unsigned flights) {
-        usec_t takeover = checker_plan(look->checker)->takeover_ms * USEC_PER_MSEC;
-
-        if (look->now < standby->since + BEGUN_WITHIN + STANDING_BY * takeover ||
+        if (look->now < standby->since + BEGUN_WITHIN + service_all_turns(look->checker) ||
             flights < standby->flights + BEGUN_WITHIN_FLIGHTS)
                 return;
         checker_complain(look->checker,
@@ -309,7 +312,7 @@ static bool service_is_free(const ServiceView *view) {
 static void service_judge_gap(const ServiceView *view, const HistoryRun *before,
                               const HistoryRun *run) {
         /* A machine whose turn it would be may not be there, or stand by. */
-        usec_t others = STANDING_BY * checker_plan(view->checker)->takeover_ms * USEC_PER_MSEC;
+        usec_t others = service_all_turns(view->checker);
         usec_t most = (run->attempt - before->attempt) *
                       (view->job->service.max_delay * USEC_PER_SEC + others + BEGUN_SOON);
 
@@ -357,8 +360,7 @@ static bool service_is_well(const ServiceView *view, const Ledger *ledger, const
         if (entry->state == RUN_UNKNOWN && entry->not_before == 0)
                 return true;
         return entry->not_before > 0 &&
-               now < entry->not_before + BEGUN_SOON +
-                         STANDING_BY * checker_plan(view->checker)->takeover_ms * USEC_PER_MSEC;
+               now < entry->not_before + BEGUN_SOON + service_all_turns(view->checker);
 }
 
 static void service_judge_end(const ServiceView *view, const DataTree *tree) {
