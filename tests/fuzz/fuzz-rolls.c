@@ -43,7 +43,7 @@ static void check_verdict(const Rolls *rolls, int64_t tick, usec_t now) {
                                          .begun = i / 2 % 2,
                                          .turns = i / 4 % 2 + (i % 3),
                                          .max_failures = i % 3,
-                                         .rejoin_timeout = i / 8 * 60 * USEC_PER_SEC,
+                                         .rejoin_timeout = (usec_t)(i / 8) * USEC_PER_MINUTE,
                                          .now = now};
                 const RollRun *run = NULL;
                 RollVerdict verdict = roll_judge(&input, &run);
