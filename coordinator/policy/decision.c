@@ -25,8 +25,7 @@ static const DecisionWhy why_wrong_clock = {
     DECISION_KIND_OTHER, "the ZooKeeper servers' clock was wrong when the attempt before ended"};
 static const DecisionWhy why_free = {DECISION_KIND_OTHER, NULL};
 
-/* Return: when the tick starts. Starts come in the order of their ticks, each before the next tick.
- */
+/* Return: when the tick starts. Starts come in their ticks' order, each before the next tick. */
 static usec_t start_of(const DecisionInput *input, int64_t tick) {
         return (usec_t)schedule_start(input->schedule, input->job, tick) * USEC_PER_SEC;
 }
@@ -449,8 +448,7 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
         return again;
 }
 
-/* Return: what is said of a tick whose start deadline passed while the job was at an earlier one.
- */
+/* Return: what is said of a tick that expired while the job was at an earlier one. */
 static DecisionWhy why_expired_behind(const LedgerEntry *before) {
         return before->not_before > 0 ? why_retry : why_outlasted;
 }

@@ -478,8 +478,7 @@ bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry
         return entry->service && entry->tick != ledger_service_tick(ledger);
 }
 
-/* Return: whether what it is of may be attempted again by the definition in force: what has no
- * ticks any more has no attempts of them. */
+/* Return: whether what is in force may attempt it again, which without ticks it may not. */
 static bool entry_may_go_on(const Ledger *ledger, const LedgerEntry *entry) {
         return entry->service ? !ledger_is_of_earlier_service(ledger, entry) : has_ticks(ledger);
 }
@@ -495,18 +494,6 @@ static void entry_take_end(const Ledger *ledger, LedgerEntry *entry, const RunRe
             open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
         entry->short_lived = entry->service ? next_attempt_short_lived(record) : 0;
         entry->continues = entry->service && record->continues;
-}
-
-void ledger_complete(const Ledger *ledger, RunRecord *record, bool by_others) {
-        const LedgerEntry *entry = find_run(ledger, record->run);
-
-        if (!entry || !entry->service || record->terms.service)
-                return;
-        record->terms.service = true;
-        record->terms.short_lived = entry->short_lived;
-        record->continues |= by_others && entry->continues;
-        /* From when it lived; and what is not known otherwise is not for ever. */
-        record->claimed = record->claimed ? record->claimed : entry->claimed;
 }
 
 /* Its end is written at `now`: until then, others were in line behind it. */

@@ -290,37 +290,24 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
         json_decref(status);
 }
 
-/* A run goes on, and another state is shown: that nothing comes after it has to be seen all the
- * same. */
-Test(status, what_runs_and_is_paused) {
-        json_t *status = quoted_json(
-            "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'state': 'running', 'why': "
-            "'', "
-            "'mode': 'service', 'paused': {'all': false, 'by': 'bob', 'why': 'db', 'since': "
-            "1763699880}, 'last': null}, {'job': 'b', 'state': 'invalid', 'why': 'no such key', "
-            "'mode': 'service', 'paused': {'all': true}, 'last': null}]}");
-        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-        Table *table = status_table(status, NOW, utc);
-
-        assert_row(table, 0, "a|running|service|never|||paused by bob: db (2min ago)");
-        assert_row(table, 1, "b|invalid|service|never|||paused; no such key");
-        table_free(table);
-        json_decref(status);
-}
-
-/* Its next tick is none that is run. */
+/* Its next tick is none that is run. Where its state is another, as that of what runs, it has to be
+ * seen all the same that nothing comes after it. */
 Test(status, a_job_that_is_paused) {
         json_t *status = quoted_json(
             "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'schedule': 'x', 'next': "
             "1763700060, 'state': 'paused', 'why': 'paused by bob: db', 'paused': {'all': false, "
             "'by': 'bob', 'why': 'db', 'since': 1763699880}, 'running': [], 'last': null}, {'job': "
             "'b', 'schedule': 'x', 'next': 1763700060, 'state': 'paused', 'why': 'paused', "
-            "'paused': {}}]}");
+            "'paused': {}}, {'job': 'c', 'state': 'running', 'why': '', 'mode': 'service', "
+            "'paused': {'by': 'bob', 'why': 'db', 'since': 1763699880}}, {'job': 'd', 'state': "
+            "'invalid', 'why': 'no such key', 'mode': 'service', 'paused': {'all': true}}]}");
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
         Table *table = status_table(status, NOW, utc);
 
         assert_row(table, 0, "a|paused|-|never|||paused by bob: db (2min ago)");
         assert_row(table, 1, "b|paused|-|never|||paused");
+        assert_row(table, 2, "c|running|service|never|||paused by bob: db (2min ago)");
+        assert_row(table, 3, "d|invalid|service|never|||paused; no such key");
         table_free(table);
         json_decref(status);
 }

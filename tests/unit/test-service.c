@@ -145,41 +145,42 @@ static char *record_path_of(unsigned attempt) {
         return path_run(ROOT, "a", run);
 }
 
-/* It is gone while its daemon was away, and nobody saw how. */
-Test(service, whose_record_is_damaged_is_run_again) {
+/* Its daemon is away when that happens to its record; `data`: what stands there then, NULL:
+ * nothing.
+ */
+static void lose_record(const char *data) {
         g_autofree char *path = NULL;
 
         run_service(SERVICE);
         close_daemon();
-        service_exit(service_newest(), 0);
         path = record_path_of(1);
-        server_set(server_node(path), "][");
+        if (data)
+                server_set(server_node(path), data);
+        else
+                server_remove(path);
+}
+
+/* It is gone by then, and nobody saw how. */
+static void expect_run_again(const char *why) {
+        service_exit(service_newest(), 0);
         open_daemon_again();
         await_run(2);
-        expect_ended_as(1, RUN_UNKNOWN, "its record in ZooKeeper was damaged");
+        expect_ended_as(1, RUN_UNKNOWN, why);
+}
+
+Test(service, whose_record_is_damaged_is_run_again) {
+        lose_record("][");
+        expect_run_again("its record in ZooKeeper was damaged");
 }
 
 Test(service, whose_record_was_deleted_is_run_again) {
-        g_autofree char *path = NULL;
-
-        run_service(SERVICE);
-        close_daemon();
-        service_exit(service_newest(), 0);
-        path = record_path_of(1);
-        server_remove(path);
-        open_daemon_again();
-        await_run(2);
-        expect_ended_as(1, RUN_UNKNOWN, "its record was deleted from ZooKeeper");
+        lose_record(NULL);
+        expect_run_again("its record was deleted from ZooKeeper");
 }
 
 /* Nothing is known of it, but that it lives. */
 Test(service, whose_record_is_damaged_is_not_run_beside_what_lives) {
-        g_autofree char *path = NULL;
-
-        run_service(SERVICE);
-        close_daemon();
-        path = record_path_of(1);
-        server_set(server_node(path), "][");
+        lose_record("][");
         open_daemon_again();
         await(is_ready, "ready");
         expect_nothing_more(1);

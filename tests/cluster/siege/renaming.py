@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from testbed import CommandFailed
+from testbed import CommandFailed, WaitFailed, wait_until
 
 from . import work
 from .policy import RENAME, Deed
@@ -55,15 +55,20 @@ class Renaming:
 
     def _reload(self, name):
         """One that is down, or is not running, reads the file when it starts. One that hangs, or has another file with an error in it just then, is asked again."""
-        node, until = self.fleet.nodes[name], time.monotonic() + RELOADED_IN
-        while node.up():
-            with contextlib.suppress(CommandFailed, subprocess.TimeoutExpired, OSError):
-                if node.systemctl("reload", "jobkeeperd", check=False, timeout=PATIENCE).returncode == 0:
-                    return
-            if time.monotonic() > until:
-                self.refused.append(f"{name}: no reload for {' '.join(job.renamed for job in self.jobs)}")
-                return
-            time.sleep(0.5)
+        what = f"{name}: no reload for {' '.join(job.renamed for job in self.jobs)}"
+        try:
+            wait_until(lambda: self._takes(self.fleet.nodes[name]), RELOADED_IN, what, interval=0.5)
+        except WaitFailed:
+            self.refused.append(what)
+
+    @staticmethod
+    def _takes(node):
+        """Whether it is down, or has read its files anew."""
+        if not node.up():
+            return True
+        with contextlib.suppress(CommandFailed, subprocess.TimeoutExpired, OSError):
+            return node.systemctl("reload", "jobkeeperd", check=False, timeout=PATIENCE).returncode == 0
+        return False
 
 
 def under_one_name(jobs, runs):
