@@ -238,10 +238,13 @@ static void run_may_be_alive(const Run *run) {
         run->record->continues |= run->record->terms.service;
 }
 
-/* Nothing of it is here, whatever it would have gone on without: a service is not kept waiting for
- * word of that. */
-static void run_is_gone(const Run *run) {
-        run->record->continues &= !run->record->terms.service;
+/* Where nothing of it is here, whatever it would have gone on without, a service is not kept
+ * waiting for word of how it ended. */
+static void run_look_for_rest(const Run *run) {
+        if (run_is_populated(run))
+                run_may_be_alive(run);
+        else
+                run->record->continues &= !run->record->terms.service;
 }
 
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
@@ -251,13 +254,13 @@ static void run_take_unknown(Run *run) {
         bool fenced = run_went_with_fence(run);
 
         if ((ended && !ended->why && run_take_success(run, ended->when)) ||
-            run_take_note(run, NULL))
+            run_take_note(run, NULL)) {
+                if (run->record->state == RUN_UNKNOWN)
+                        run_look_for_rest(run);
                 return;
+        }
         run->record->state = fenced || (ended && ended->why) ? RUN_INTERRUPTED : RUN_UNKNOWN;
-        if (run_is_populated(run))
-                run_may_be_alive(run);
-        else
-                run_is_gone(run);
+        run_look_for_rest(run);
         run->record->ended = clock_realtime();
         if (run->unwanted && run->record->state == RUN_UNKNOWN)
                 g_clear_pointer(&run->record->why, g_free); /* nobody knows that it was stopped */
@@ -286,6 +289,8 @@ static void run_take_result(Run *run) {
                                       result);
         if (!run_take_note(run, result))
                 run_record_take_result(run->record, result, run->interrupted);
+        if (run->record->state == RUN_UNKNOWN)
+                run_look_for_rest(run);
         run_note_failure(run);
 }
 

@@ -137,6 +137,14 @@ Test(service, goes_on_over_a_restart_of_the_daemon) {
         await_run(2);
 }
 
+/* One that would go on without its locks is not waited for when nothing of it is here. */
+Test(service, what_is_gone_and_nobody_knows_how_is_run_again) {
+        run_service(SERVICE "    on-lock-loss: continue\n");
+        service_end(service_newest(), UNIT_OUTCOME_UNKNOWN, 0, "");
+        await_run(2);
+        expect_ended_as(1, RUN_UNKNOWN, "the unit disappeared before its result could be read");
+}
+
 /* ---- whose record is lost ---- */
 
 static char *record_path_of(unsigned attempt) {

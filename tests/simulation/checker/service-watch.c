@@ -344,21 +344,21 @@ static const HistoryRun *service_judge_gaps(const ServiceView *view) {
 }
 
 /* Return: whether it is claimed and (be it in a moment) runs or is about to be settled, waits for
- * its pause, or is about to be claimed; or its run may be alive for all that is known, which its
- * record says, and a person is to tell (one that continues: of others that is judged as it is
- * settled). */
+ * its pause, or is about to be claimed; or a run of it, be it of an earlier definition, may be
+ * alive for all that is known, which its record says, and a person is to tell. */
 static bool service_is_well(const ServiceView *view, const Ledger *ledger, const HistoryRun *last) {
         const LedgerEntry *entry = ledger_find_tick(ledger, MAX(ledger->mark, ledger->from) + 1);
+        const LedgerEntry *claimed = ledger_first_claimed(ledger);
         usec_t now = (usec_t)MACHINE_EPOCH * USEC_PER_SEC + view->now;
 
+        if (claimed && ledger_may_be_alive(claimed))
+                return true;
         if (!entry)
                 return false;
         if (entry->state == RUN_CLAIMED)
                 return (last && last->empty == 0 && g_str_equal(last->run, entry->run)) ||
                        entry->claimed + BEGUN_SOON > now ||
                        (last && last->empty + BEGUN_SOON > view->now);
-        if (entry->state == RUN_UNKNOWN && entry->not_before == 0)
-                return true;
         return entry->not_before > 0 &&
                now < entry->not_before + BEGUN_SOON + service_all_turns(view->checker);
 }
