@@ -79,10 +79,12 @@ static void say_under_way(GString *text, const json_t *explanation, GTimeZone *z
 }
 
 static void say_retry(GString *text, const json_t *explanation, GTimeZone *zone) {
+        const char *why = json_text(explanation, "why");
         g_autofree char *when = member_time(explanation, "when", zone);
 
-        g_string_append_printf(text, "Attempt %.0f follows, not before %s.",
-                               json_number(explanation, "attempt", 0), when ? when : "?");
+        g_string_append_printf(text, "Attempt %.0f follows, not before %s%s%s.",
+                               json_number(explanation, "attempt", 0), when ? when : "?",
+                               *why ? ": " : "", why);
 }
 
 static void say_due(GString *text, const json_t *explanation, GTimeZone *zone) {

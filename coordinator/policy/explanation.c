@@ -128,8 +128,16 @@ static void explain_coming(const DecisionInput *input, int64_t tick, Explanation
         explanation->when = start;
 }
 
-void explain(const DecisionInput *input, int64_t tick, Explanation *ret_explanation) {
-        *ret_explanation = (Explanation){0};
+/* What waits for its time waits for the end of a pause as well. */
+static void explain_pause(const DecisionInput *input, Explanation *explanation) {
+        if (!decision_pause_lasts(input->pause) || explanation->why)
+                return;
+        if (explanation->state == EXPLAINED_RETRY || (input->service && explanation->begins))
+                explanation->why =
+                    g_strdup_printf("it waits for the end of a pause (%s)", input->pause->why);
+}
+
+static void explain_tick(const DecisionInput *input, int64_t tick, Explanation *ret_explanation) {
         if (!is_a_tick(input, tick) && !ledger_find_tick(input->ledger, tick)) {
                 explain_no_tick(input->schedule, tick, ret_explanation);
                 return;
@@ -145,4 +153,10 @@ void explain(const DecisionInput *input, int64_t tick, Explanation *ret_explanat
         }
         ret_explanation->state = EXPLAINED_DUE;
         explain_by_decision(input, tick, ret_explanation);
+}
+
+void explain(const DecisionInput *input, int64_t tick, Explanation *ret_explanation) {
+        *ret_explanation = (Explanation){0};
+        explain_tick(input, tick, ret_explanation);
+        explain_pause(input, ret_explanation);
 }

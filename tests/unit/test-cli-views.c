@@ -648,6 +648,8 @@ Test(explain, each_state_in_words) {
                          TICK "It was claimed by n2, and is not settled yet: run 1-1.");
         assert_explained("'state': 'retry', 'attempt': 2, 'when': 1763700060",
                          TICK "Attempt 2 follows, not before 2025-11-21 04:41:00.");
+        assert_explained("'state': 'retry', 'attempt': 2, 'when': 1763700060, 'why': 'it waits'",
+                         TICK "Attempt 2 follows, not before 2025-11-21 04:41:00: it waits.");
         assert_explained("'state': 'due', 'begins': false, 'why': 'overlap'",
                          TICK "It is due, and no node has decided it yet: it is about to be "
                               "skipped (overlap).");

@@ -93,6 +93,10 @@ Test(explanation, what_the_ledger_has) {
             {"attempted again by hand", 350, 100, "under-way, run 100-2",
              "{'run':'100-2','state':'claimed','node':'n2'}", .mark = 300},
             {"to be retried", 110, 100, "retry, run 100-1, attempt 2, at 115", RETRY_100},
+            {"and waits for more than its time", 110, 100,
+             "retry, run 100-1, attempt 2, it waits for the end of a pause (paused by alice), at "
+             "115",
+             RETRY_100, .paused = true},
             {"over, while an older one is not", 250, 200, "settled, run 200-1",
              OTHER_100 ",{'run':'200-1','state':'succeeded','tick':200,'node':'n1'}"},
             {"skipped, while an older one is not", 350, 300, "settled, run 200-0, for a reason",
@@ -154,6 +158,47 @@ Test(explanation, what_is_to_come) {
         };
 
         EXPECT_EXPLANATIONS(cells);
+}
+
+/* Which is skipped by no pause. */
+Test(explanation, a_service) {
+        static const struct {
+                const char *title, *entries, *expected;
+                unsigned now; /* s */
+                bool paused;
+        } cells[] = {
+            {"to begin", "", "due, begins, at 60", 60, false},
+            {"in a pause", "", "due, begins, it waits for the end of a pause (paused by alice)", 60,
+             true},
+            {"before its time, in a pause", "",
+             "coming, begins, it waits for the end of a pause (paused by alice), at 51", 40, true},
+            {"between two runs, in a pause",
+             "{'run':'51-1','state':'failed','tick':51,'attempt':1,'node':'n2','service':true,"
+             "'not_before':70}",
+             "retry, run 51-1, attempt 2, it waits for the end of a pause (paused by alice), at 70",
+             60, true},
+        };
+        const DecisionPause pause = {
+            .since = 1, .until = USEC_INFINITY, .why = (char *)"paused by alice"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 50, cells[i].entries);
+                const DecisionInput input = {.job = "a",
+                                             .ledger = ledger,
+                                             .self = "n9",
+                                             .service = true,
+                                             .now = cells[i].now * USEC_PER_SEC,
+                                             .pause = cells[i].paused ? &pause : NULL};
+                g_autofree char *text = NULL;
+                Explanation explanation;
+
+                g_free(ledger->schedule);
+                ledger->schedule = g_strdup(LEDGER_SERVICE);
+                explain(&input, 51, &explanation);
+                text = explanation_to_text(&explanation);
+                cr_expect_str_eq(text, cells[i].expected, "%s: %s", cells[i].title, text);
+                explanation_clear(&explanation);
+        }
 }
 
 /* By hand only: of any time there is no tick. */
