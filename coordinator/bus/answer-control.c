@@ -106,18 +106,36 @@ static char *control_no_member(const View *view, const char *job) {
                    : g_strdup("");
 }
 
+/* Return: newly allocated (g_free), that it may stand in what was refused here; "" where nothing
+ * was. */
+static char *control_refused(const View *view, const char *job) {
+        const char *const *files = jobset_unloaded(view->jobset);
+
+        if (g_strv_contains(jobset_left_out(view->jobset), job))
+                return g_strdup(
+                    "; its definition was refused, which \"jobkeeper status\" tells of");
+        if (!*files)
+                return g_strdup("");
+        return g_strdup_printf("; it may be in %s%s, refused for %s errors, which \"jobkeeper "
+                               "status\" tells of",
+                               *files, files[1] ? ", or another file" : "",
+                               files[1] ? "their" : "its");
+}
+
 static int control_no_such_job(const View *view, sd_bus_error *error, const char *job,
                                const char *nearest) {
-        g_autofree char *shown = name_shown(job), *elsewhere = NULL, *no_member = NULL;
+        g_autofree char *shown = name_shown(job), *elsewhere = NULL, *no_member = NULL,
+                        *refused = NULL;
 
         elsewhere = job_name_is_valid(job) ? control_elsewhere(view, job) : NULL;
         if (elsewhere)
                 return sd_bus_error_set(error, BUS_ERROR_JOB_ELSEWHERE, elsewhere);
         no_member = control_no_member(view, job);
+        refused = control_refused(view, job);
         return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
-                                 "there is no job \"%s\" on this node%s%s%s%s", shown, no_member,
+                                 "there is no job \"%s\" on this node%s%s%s%s%s", shown, no_member,
                                  nearest ? " (did you mean \"" : "", nearest ? nearest : "",
-                                 nearest ? "\"?)" : "");
+                                 nearest ? "\"?)" : "", refused);
 }
 
 void answer_control_no_job(Answer *answer, const char *more) {

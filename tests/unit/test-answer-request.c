@@ -84,6 +84,31 @@ Test(answer_request, a_node_that_the_job_does_not_name_is_refused) {
         expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"b\" on this node");
 }
 
+/* It may be in what could not be read. */
+Test(answer_request, of_a_job_that_is_not_there_it_is_said_what_was_refused) {
+        write_job_named("backup", "    exec: []\n");
+        begin("    exec: [/bin/true]\n");
+        ask_as(bus, BUS_NAME_ROOT, "RunOn", "ss", "backup", "n2");
+        expect_said(
+            BUS_ERROR_NO_SUCH_JOB
+            ": there is no job \"backup\" on this node; it may be in backup.yaml, refused for its "
+            "errors, which \"jobkeeper status\" tells of");
+        write_job_named("c", "    exec: []\n");
+        reload();
+        ask_as(bus, BUS_NAME_ROOT, "RunOn", "ss", "vacuum", "n2");
+        expect_said(
+            "there is no job \"vacuum\" on this node; it may be in backup.yaml, or another file, "
+            "refused for their errors");
+}
+
+Test(answer_request, what_two_files_define_was_refused) {
+        write_job_named("b", "    exec: [/bin/true]\n  c:\n    exec: [/bin/true]\n");
+        write_job_named("c", "    exec: [/bin/true]\n");
+        begin("    exec: [/bin/true]\n");
+        ask_as(bus, BUS_NAME_ROOT, "RunOn", "ss", "c", "n2");
+        expect_said("; its definition was refused, which \"jobkeeper status\" tells of");
+}
+
 Test(answer_request, of_a_paused_job_none_is_asked_for) {
         server_create(ROOT, "", 0);
         server_create(ROOT "/control", "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"bob\"}}}}", 0);
