@@ -1,6 +1,8 @@
 /* See job-explain.h. */
 #include "job-explain.h"
 
+#include <string.h>
+
 #include "explanation.h"
 #include "json-line.h"
 
@@ -36,6 +38,9 @@ static char *member_unfit_why(const JobExplainParts *parts, const JobSpec *spec,
         const char *own = self ? ranks_unfit(parts->ranks, spec->name) : NULL;
         const char *unfit = own ? own : g_hash_table_lookup(member->unfit, spec->name);
 
+        if (spec->place.node && strcmp(spec->place.node, member->node) != 0)
+                return g_strdup_printf("it is the job of %s alone (mode: each-node)",
+                                       spec->place.node);
         if (!job_spec_matches_node(spec, member->node, member->labels))
                 return g_strdup("nodes: does not match it");
         if (unfit && *unfit)

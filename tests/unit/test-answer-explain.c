@@ -266,6 +266,18 @@ Test(answer_explain, why_a_node_does_not_run_it) {
         expect_said("{\"node\":\"n2b\",\"rank\":null,\"why\":\"no such user\"}");
 }
 
+Test(answer_explain, of_one_that_is_a_nodes_own) {
+        write_job_named("r", "    every: 1h\n    exec: [/bin/true]\n    mode: each-node\n");
+        begin("");
+        server_write(ROOT "/nodes/n2", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        server_write(ROOT "/nodes/n2b", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_three, "they are there");
+        ask("Explain", "sx", "r@n1", (int64_t)0);
+        expect_said("{\"node\":\"n1\",\"rank\":0,\"why\":\"\"}");
+        expect_said("{\"node\":\"n2\",\"rank\":null,\"why\":\"it is the job of n1 alone (mode: "
+                    "each-node)\"}");
+}
+
 Test(answer_explain, each_reason_for_which_a_node_begins_nothing) {
         static const char *const cells[][2] = {
             {"\"busy\":\"max-runs\"", "max-runs is reached there"},
