@@ -49,8 +49,12 @@ static int stop_ask(const char *job, const char *run, bool wait, bool json) {
         if (json)
                 output_json_text(answer.text, answer.json);
         else
-                printf("run %s of %s on %s is to be stopped (jobkeeper history %s)\n", found, job,
-                       node, job);
+                printf("run %s of %s on %s is to be stopped (jobkeeper history %s)%s\n", found, job,
+                       node, job,
+                       json_is_true(json_object_get(answer.json, "service"))
+                           ? "; the next one begins after its delay, unless the job is paused "
+                             "(jobkeeper pause)"
+                           : "");
         return EXIT_CODE_OK;
 }
 

@@ -24,6 +24,7 @@ static void stop_reply(Answer *answer) {
         json_object_set_new(
             object, "member",
             json_boolean(found && members_contains(answer_view(answer)->members, found->node)));
+        json_object_set_new(object, "service", json_boolean(found && found->terms.service));
         answer_reply(answer, object);
 }
 
@@ -82,6 +83,7 @@ static void stop_on_ledger(Answer *answer, const char *who, const ZkReply *reply
                 record = run_record_new(answer->job, entry->run);
                 record->node = g_strdup(entry->node);
                 record->who = g_strdup(who);
+                record->terms.service = entry->service;
                 g_ptr_array_add(answer->records, record);
         }
 }

@@ -101,7 +101,7 @@ class Jobs(unittest.TestCase):
         policies = [job.policy for job in jobs.values()]
         self.assertEqual({policy.overlap for policy in policies}, {"skip", "queue", "replace", "allow"})
         keys = {key for policy in policies for key in policy.keys()}
-        self.assertEqual(keys, {"overlap", "slots", "retries", "no-retry", "on-owner-lost", "after", "on-failure", "on-recovery", "window", "random-delay", "catch-up",
+        self.assertEqual(keys, {"overlap", "slots", "retries", "no-retry", "on-owner-lost", "after", "on-failure", "on-recovery", "window", "random-delay", "dst", "catch-up",
                                 "lock-wait", "expect-within", "except", "timeout", "max-failures", "rejoin-timeout"})
         self.assertEqual({job.mode for job in jobs.values()}, {work.ONCE, work.EACH_NODE, work.SERVICE})
         self.assertTrue(any(policy.together for policy in policies))

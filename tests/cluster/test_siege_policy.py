@@ -104,6 +104,12 @@ class Times(Rules):
         self.assert_broken(self.judge((), [record(10, "skipped", why="overlap: the previous run was still under way")], job=excepting), "contradictions")
         self.assert_broken(self.judge((run(10.1, 10.2, 10), run(12.1, 12.2, 12)), [record(10), record(12)], job=Work("job", "job.yaml", 10, 1)), "contradictions")
 
+    def test_a_delay_at_random(self):
+        spread = Work("job", "job.yaml", 10, 1, policy=Policy(delayed=3))
+        for start, faults, broken in ((10.1, (), ()), (15.5, (), ()), (16.5, (), ("contradictions",)), (16.5, (NEAR,), ())):
+            with self.subTest(start=start, faults=faults):
+                self.assert_broken(self.judge((run(start, start + 0.2, 10),), [record(10, "succeeded")], job=spread, faults=list(faults)), *broken)
+
     def test_ticks_in_another_order(self):
         runs = (run(20.1, 20.3, 20), run(21.1, 21.3, 10, "n2"))
         self.assert_broken(verdict.judge(evidence(runs)), "contradictions")

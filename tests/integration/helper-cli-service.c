@@ -189,9 +189,11 @@ static int on_stop(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         if (sd_bus_message_read(call, "sss", &job, &run, &who) < 0 || job_error(job, error) < 0)
                 return -EINVAL;
         runs = strcmp(job, "idle") != 0;
-        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":%s,\"node\":%s,\"member\":%s}",
+        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":%s,\"node\":%s,\"member\":%s,"
+                                           "\"service\":%s}",
                                            job, runs ? "\"r1\"" : "null", runs ? "\"n2\"" : "null",
-                                           runs && strcmp(job, "away") != 0 ? "true" : "false"));
+                                           runs && strcmp(job, "away") != 0 ? "true" : "false",
+                                           strcmp(job, "kept") == 0 ? "true" : "false"));
 }
 
 /* "known": it was said already, or told by its node. */

@@ -188,10 +188,17 @@ Test(cli_bus, a_run_is_stopped) {
         EXPECT(0, "run r1 of away on n2 is to be stopped (jobkeeper history away)\n",
                "jobkeeper: n2 is out of touch: it stops the run if it is back within a minute\n",
                "stop", "away", "r1");
+        EXPECT(
+            0,
+            "run r1 of kept on n2 is to be stopped (jobkeeper history kept); the next one begins "
+            "after its delay, unless the job is paused (jobkeeper pause)\n",
+            "", "stop", "kept");
         EXPECT(1, "", "jobkeeper: nothing of idle runs\n", "stop", "idle");
         EXPECT(1, "", "jobkeeper: run r7 of idle is not under way\n", "stop", "idle", "r7");
-        EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\",\"node\":\"n2\",\"member\":true}\n", "", "stop",
-               "--json", "good");
+        EXPECT(
+            0,
+            "{\"job\":\"good\",\"run\":\"r1\",\"node\":\"n2\",\"member\":true,\"service\":false}\n",
+            "", "stop", "--json", "good");
         EXPECT(64, "", NULL, "stop");
         EXPECT(64, "", NULL, "stop", "a", "b", "c");
         EXPECT(64, "", NULL, "stop", "a", "");

@@ -61,8 +61,9 @@ static void ask_stop(const char *job, const char *run) {
 
 Test(stop, what_runs_here_is_stopped_and_recorded_so) {
         g_autofree char *run = begin("    retries: {attempts: 3}\n    on-owner-lost: rerun\n"),
-                        *expected =
-                            g_strdup_printf("\"run\":\"%s\",\"node\":\"n1\",\"member\":true", run);
+                        *expected = g_strdup_printf(
+                            "\"run\":\"%s\",\"node\":\"n1\",\"member\":true,\"service\":false",
+                            run);
 
         ask_stop("a", "");
         expect_said(expected);
@@ -79,6 +80,15 @@ Test(stop, what_runs_here_is_stopped_and_recorded_so) {
         ask_stop("a", run);
         expect_said("\"run\":null,\"node\":null");
         cr_expect(is_not_asked());
+}
+
+Test(stop, of_a_service_it_is_told_that_it_is_one) {
+        write_job("    mode: service\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        await(is_running, "a run");
+        ask_stop("a", "");
+        expect_said("\"member\":true,\"service\":true");
+        await(is_being_stopped, "its unit is stopped");
 }
 
 Test(stop, one_run_by_its_id) {

@@ -23,6 +23,7 @@ FAILURES = ("failed", "timed-out", "interrupted", "unknown")
 ENDS = {"succeeded": "success", "stopped": "stop", **{state: "failure" for state in FAILURES}}
 LAST_MOMENT = 12.1  # seconds: what was claimed before the window closed begins, by a clock that may be ahead
 BEGUN_IN = 3.0  # what was claimed before a job was paused has begun
+DELAYED_TOO = 3.0  # what is delayed at random begins so much later where the machine is slow
 EARLY = 0.5  # of a pause between attempts: the servers' clock, and the time until its beginning is recorded
 STOPPED_IN = 5.0  # what is to be stopped is, beside its stop-timeout
 RENAMED_IN = 3.0  # what was due before a job had its new name on all nodes may have been nobody's for so long
@@ -158,6 +159,10 @@ def times(evidence, ran):
             yield "contradictions", f"{run} ran, and its tick is outside of its window"
         elif job.policy.window and run.start + evidence.wall > window_end(job, run.tick) + LAST_MOMENT and not _stalled(evidence, run):
             yield "contradictions", f"{run} began {run.start + evidence.wall - window_end(job, run.tick):.1f} s after its window"
+    for run in first_attempts if job.policy.delayed else ():
+        late = run.start + evidence.wall - run.tick
+        if late > job.policy.delayed + DELAYED_TOO and not evidence.is_explained(ALL_KINDS, run.tick - evidence.wall, run.start):
+            yield "contradictions", f"{run} began {late:.1f} s after its tick, and is delayed by {job.policy.delayed} s at most"
     for run in ran.runs:
         if any(deed.kind == PAUSE and deed.job == job.name and deed.done + BEGUN_IN < run.start < deed.until for deed in evidence.deeds) and not _stalled(evidence, run):
             yield "contradictions", f"{run} began while its job was paused"

@@ -179,7 +179,7 @@ SHAPES = {
     "well": (1, (0,), (0.1,), {"lock": NONE, "policy": Policy(overlap="allow")}),
     "windowed": (1, (4,), (0.2,), {"policy": Policy(window=(20, 10))}),
     "spread": (1, (8,), (0.2,), {"policy": Policy(delayed=3)}),
-    "excepting": (1, (5,), (0.2,), {"policy": Policy(excepted=(15, 40))}),
+    "excepting": (1, (5,), (0.2,), {"policy": Policy(excepted=(15, 40), further=(("dst", "{gap: skip, overlap: both}"),))}),
     "overlong": (1, (12,), (9,), {"policy": Policy(timeout=2, on_failure="told-1")}),
     "hasty": (1, (8,), (0.3,), {"locks": ((DATA, EXCLUSIVE),), "policy": Policy(further=(("lock-wait", "1s"),))}),
     "manual": (1, (0,), (3,), {}),
