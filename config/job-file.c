@@ -208,6 +208,26 @@ static void warn_of_tick_keys(const YamlNode *job, Diagnostics *diagnostics) {
         }
 }
 
+/* What is said of further attempts, where there are none. */
+static void warn_of_retry_keys(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlPair *retries = yaml_node_pair(job, "retries"),
+                       *except = yaml_node_pair(job, "no-retry");
+
+        if (!is_scheduled(job) || spec->retries.attempts > 1)
+                return;
+        if (retries && retries->value->type == YAML_MAPPING &&
+            !yaml_node_pair(retries->value, "attempts"))
+                diagnostics_warn(
+                    diagnostics, &retries->key->mark,
+                    "\"retries\" has no effect without \"attempts\": a tick is attempted "
+                    "once unless that says otherwise, as in \"attempts: 3\"");
+        if (except && except->value->type == YAML_LIST && except->value->items->len > 0)
+                diagnostics_warn(
+                    diagnostics, &except->key->mark,
+                    "\"no-retry\" has no effect without \"retries\" that has more than "
+                    "one of \"attempts\"");
+}
+
 /* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */
 static void check_takeover(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         const YamlPair *after = yaml_node_pair(job, "takeover-after");
@@ -246,6 +266,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
                 job_service_refuse_keys(spec, pair->value, diagnostics);
                 read_schedule(spec, pair->value, defaults, diagnostics);
                 warn_of_tick_keys(pair->value, diagnostics);
+                warn_of_retry_keys(spec, pair->value, diagnostics);
         }
         check_takeover(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);

@@ -434,6 +434,23 @@ static void expect_warnings(const char *text, const char *warnings) {
         cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
 }
 
+/* Where "defaults" has how many, a job may say the rest, and the other way round. */
+Test(job_file, keys_of_further_attempts_are_warned_of_where_there_are_none) {
+        expect_warnings(
+            "jobs: {a: {exec: /bin/true, every: 1h, retries: {delay: 1min}, no-retry: [2]}}\n",
+            "f:1:40: warning: \"retries\" has no effect without \"attempts\": a tick is "
+            "attempted once unless that says otherwise, as in \"attempts: 3\"\n"
+            "f:1:64: warning: \"no-retry\" has no effect without \"retries\" that has more "
+            "than one of \"attempts\"");
+        expect_warnings(
+            "defaults: {retries: {delay: 1min}, no-retry: [2]}\n"
+            "jobs: {a: {exec: /bin/true, every: 1h, retries: {attempts: 1}, no-retry: []}}\n",
+            "");
+        expect_warnings("defaults: {retries: {attempts: 2}}\n"
+                        "jobs: {a: {exec: /bin/true, every: 1h, no-retry: [2]}}\n",
+                        "");
+}
+
 /* What is said in "defaults" is for those jobs that it concerns. */
 Test(job_file, keys_of_ticks_are_warned_of_where_there_are_none) {
         expect_warnings("jobs: {a: {exec: /bin/true, retries: {attempts: 2}, catch-up: none}}\n",
