@@ -62,6 +62,17 @@ Test(examples, jobs_are_accepted) {
         globfree(&found);
 }
 
+/* As whoever copies all of them has them. */
+Test(examples, jobs_are_accepted_together) {
+        static const char *const directories[] = {PROJECT_SOURCE_ROOT "/packaging/examples", NULL};
+        _cleanup_(daemon_config_freep) DaemonConfig *config = parse_config("", 0);
+        _cleanup_(jobset_freep) JobSet *set = jobset_new();
+
+        cr_expect_geq(jobset_load(set, directories, config), 0);
+        cr_expect_null(jobset_errors(set)[0], "%s", jobset_errors(set)[0]);
+        cr_expect_geq(jobset_size(set), 15);
+}
+
 /* Return: how many job files there are among what the page shows. */
 static unsigned assert_page_is_accepted(const char *path, const DaemonConfig *config) {
         g_autofree char *text = NULL;
