@@ -69,7 +69,7 @@ static int dropin_add_steps(GString *text, const char *directory, const UnitSpec
         int r = dropin_add_step(text, "ExecStartPre=+", "start", directory, spec, spec->launch + 1);
 
         /* PID 1 would run it while the command lives, too: that is no good end. */
-        if (r >= 0 && !spec->notifies)
+        if (r >= 0 && spec->ready == UNIT_READY_AT_END)
                 r = dropin_add_step(text, "ExecStop=-+", "stopping", directory, spec, none);
         if (r >= 0)
                 r = dropin_add_step(text, "ExecStopPost=-+", "result", directory, spec, none);

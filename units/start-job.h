@@ -1,7 +1,7 @@
 /* The start job of a unit: a oneshot service's lasts as long as its main process, so how it ended
  * tells who ended that. When it was canceled, PID 1 was asked to stop the unit; if not by us, PID 1
  * is asked whether it is shutting the machine down; and whether the fence ended it (fence-end.h).
- * That of a unit which says itself when it has started lasts until then, and no longer.
+ * That of a unit which is ready once it runs, or says so itself, lasts until then, and no longer.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 typedef struct StartJob {
         UnitManager *manager; /* weak */
-        bool notifies;        /* it is done once the main process says that it has started */
+        bool is_short;        /* it is done before the main process is */
         char *path;           /* its object on the bus; NULL: not known */
         char *word;           /* JobRemoved's about it; NULL: not heard */
         UnitStop stopper;     /* who took it away, where it was not the owner */

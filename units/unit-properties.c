@@ -209,12 +209,13 @@ bool unit_properties_are_of(const UnitProperties *properties, const char *nonce)
         return properties->nonce && strcmp(properties->nonce, nonce) == 0;
 }
 
-bool unit_properties_notify(const UnitProperties *properties) {
-        return g_strcmp0(properties->type, UNIT_TYPE_NOTIFY) == 0;
+bool unit_properties_short_start(const UnitProperties *properties) {
+        return g_strcmp0(properties->type, UNIT_TYPE_NOTIFY) == 0 ||
+               g_strcmp0(properties->type, UNIT_TYPE_EXEC) == 0;
 }
 
 bool unit_properties_outlive_start(const UnitProperties *properties) {
-        return unit_properties_notify(properties) && properties->active_enter > 0;
+        return unit_properties_short_start(properties) && properties->active_enter > 0;
 }
 
 /* With a job and nothing run it waits for its turn; "deactivating" are its own words while what is

@@ -9,6 +9,7 @@
 #include "clock.h"
 
 /* The type of a unit whose main process says when it has started. */
+#define UNIT_TYPE_EXEC "exec"
 #define UNIT_TYPE_NOTIFY "notify"
 
 #define UNIT_NONCE_VARIABLE "JOBKEEPER_NONCE="
@@ -52,8 +53,8 @@ int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]);
 
 /* Return: whether the unit is loaded and the start with this nonce made it. */
 bool unit_properties_are_of(const UnitProperties *properties, const char *nonce);
-/* Return: whether it is one whose main process says when it has started. */
-bool unit_properties_notify(const UnitProperties *properties);
+/* Return: whether its start job is done before its main process is. */
+bool unit_properties_short_start(const UnitProperties *properties);
 /* Return: whether that has said so: how its start job ended tells nothing of its end. */
 bool unit_properties_outlive_start(const UnitProperties *properties);
 /* Return: whether the main process has ended, or will never run. */

@@ -1,10 +1,11 @@
 /* See unit-start.h.
  *
  * The shape of a unit: Type=oneshot, so that the start job lasts as long as the main process and
- * JobRemoved is its end, or Type=notify where the command says when it has started, which ends the
- * start job; RemainAfterExit=yes and CollectMode=inactive, so that PID 1 keeps a
- * success (active) and a failure (failed) until we have read it; the start timeout is the run's
- * time limit; and whatever a run leaves behind in its cgroup gets SIGTERM and then SIGKILL.
+ * JobRemoved is its end, or, of what runs without end, Type=exec, or Type=notify where the command
+ * says when it has started, which ends the start job; RemainAfterExit=yes and CollectMode=inactive,
+ * so that PID 1 keeps a success (active) and a failure (failed) until we have read it; the start
+ * timeout is the run's time limit; and whatever a run leaves behind in its cgroup gets SIGTERM and
+ * then SIGKILL.
  */
 #include "unit-start.h"
 
@@ -195,7 +196,11 @@ static int start_append_log_fields(sd_bus_message *message, const char *const *f
 }
 
 const char *unit_type_of(const UnitSpec *spec) {
-        return spec->notifies ? UNIT_TYPE_NOTIFY : "oneshot";
+        static const char *const types[] = {[UNIT_READY_AT_END] = "oneshot",
+                                            [UNIT_READY_AT_START] = UNIT_TYPE_EXEC,
+                                            [UNIT_READY_NOTIFIED] = UNIT_TYPE_NOTIFY};
+
+        return types[spec->ready];
 }
 
 /* How the unit starts, ends and is killed: that its cgroup is empty before its lock moves rests on
@@ -203,7 +208,7 @@ const char *unit_type_of(const UnitSpec *spec) {
 static int start_append_lifecycle(sd_bus_message *message, const UnitSpec *spec) {
         usec_t stop = MAX(spec->stop_timeout, 1); /* 0 would mean "never" to PID 1 */
 
-        if (spec->notifies) {
+        if (spec->ready == UNIT_READY_NOTIFIED) {
                 int r = sd_bus_message_append(message, "(sv)", "NotifyAccess", "s", "all");
                 if (r < 0)
                         return r;

@@ -12,6 +12,14 @@
 #define DAEMON_UNIT "jobkeeperd.service"
 #define UNIT_AFTER_DEFAULT DAEMON_UNIT, "network.target"
 
+/* When it has started, which ends its start job. */
+typedef enum UnitReady {
+        UNIT_READY_AT_END,   /* its main process is over: Type=oneshot */
+        UNIT_READY_AT_START, /* that was executed: Type=exec. Whatever waits for all start jobs, as
+                                the end of a machine's boot does, does not wait for its end */
+        UNIT_READY_NOTIFIED, /* that says so by sd_notify(3): Type=notify */
+} UnitReady;
+
 typedef struct UnitSpec {
         const char *name; /* "....service" */
         const char *description;
@@ -36,8 +44,8 @@ typedef struct UnitSpec {
         /* The launch step: the program that PID 1 runs before the command, with the words that it
          * is to have besides (launch-dropin.h), NULL-terminated; NULL: none. */
         const char *const *launch;
-        usec_t timeout; /* of the main process, USEC_INFINITY: none */
-        bool notifies;  /* it has started when it says so (sd_notify(3)); `timeout` is until then */
+        UnitReady ready;
+        usec_t timeout;      /* until it is ready, USEC_INFINITY: none */
         usec_t stop_timeout; /* from SIGTERM to SIGKILL */
 } UnitSpec;
 

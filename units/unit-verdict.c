@@ -19,7 +19,7 @@ void unit_verdict_detail(UnitResult *result, const char *format, ...) {
 /* A start job that is done leaves the unit active, whatever becomes of what is left of it. One that
  * was done while the main process went on tells nothing of that. */
 static bool verdict_was_active(const UnitProperties *properties) {
-        return properties->active_enter > 0 && !unit_properties_notify(properties);
+        return properties->active_enter > 0 && !unit_properties_short_start(properties);
 }
 
 /* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop

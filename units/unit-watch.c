@@ -119,7 +119,7 @@ static void watch_started(UnitWatch *watch) {
 static void watch_on_look(void *userdata) {
         UnitWatch *watch = userdata;
 
-        if (watch->state == WATCH_RUNNING && !watch->started_told && !watch->start_job.notifies)
+        if (watch->state == WATCH_RUNNING && !watch->started_told && !watch->start_job.is_short)
                 watch_peek(watch);
         else
                 watch_read(watch);
@@ -182,7 +182,7 @@ static void watch_on_peek(sd_bus_message *reply, const sd_bus_error *error, void
         if (id[0]) {
                 (void)g_strlcpy(watch->result.invocation_id, id,
                                 sizeof watch->result.invocation_id);
-                if (!watch->start_job.notifies)
+                if (!watch->start_job.is_short)
                         watch_started(watch);
         } else if (error)
                 watch_read(watch); /* it may have vanished */
@@ -231,7 +231,7 @@ static void watch_drain(UnitWatch *watch, bool stop) {
 /* Return: whether its main process, which runs or has run, has started as far as its owner is
  * concerned. */
 static bool watch_counts_as_started(const UnitProperties *p) {
-        return !unit_properties_notify(p) || unit_properties_outlive_start(p);
+        return !unit_properties_short_start(p) || unit_properties_outlive_start(p);
 }
 
 static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
@@ -317,8 +317,8 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
 
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
-        watch->start_job.notifies = unit_properties_notify(p);
-        if (watch->start_job.notifies && p->stop_limit != USEC_INFINITY && p->stop_limit > 0)
+        watch->start_job.is_short = unit_properties_short_start(p);
+        if (watch->start_job.is_short && p->stop_limit != USEC_INFINITY && p->stop_limit > 0)
                 unit_ending_set_limit(watch->ending, p->stop_limit + STOP_SLACK);
         if (strcmp(p->active_state, "deactivating") == 0)
                 unit_ending_begun(watch->ending);
@@ -600,8 +600,8 @@ void unit_watch_set_fenced(UnitWatch *watch) {
         fence_end_expect(&watch->start_job.fence);
 }
 
-void unit_watch_set_notifies(UnitWatch *watch) {
-        watch->start_job.notifies = true;
+void unit_watch_set_short_start(UnitWatch *watch) {
+        watch->start_job.is_short = true;
 }
 
 bool unit_watch_waits(const UnitWatch *watch) {

@@ -28,8 +28,9 @@ DEFINE_CLEANUP(UnitWatch, unit_watch_free);
 /* On that connection PID 1 keeps it loaded for us; 0: on none. */
 void unit_watch_set_reference(UnitWatch *watch, unsigned generation);
 
-/* It is being asked for now, and says itself when it has started: UNIT_EVENT_STARTED tells that. */
-void unit_watch_set_notifies(UnitWatch *watch);
+/* It is being asked for now, and its start job is done before its main process is:
+ * UNIT_EVENT_STARTED tells of that. */
+void unit_watch_set_short_start(UnitWatch *watch);
 /* It is being asked for now, and bound to the fence. */
 void unit_watch_set_fenced(UnitWatch *watch);
 /* PID 1 took the start, and this is its job. */

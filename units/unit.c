@@ -148,8 +148,8 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
         if (r < 0)
                 return r;
         unit->spec = unit_spec_copy(spec);
-        if (spec->notifies)
-                unit_watch_set_notifies(unit->watch);
+        if (spec->ready != UNIT_READY_AT_END)
+                unit_watch_set_short_start(unit->watch);
         start_turn_take(&unit->turn, unit_manager_starts(manager), unit_send_start, unit);
         *ret_unit = unit;
         return 0;

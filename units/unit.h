@@ -1,7 +1,7 @@
 /* Units: running a command as a transient systemd service, watched to its true end.
  *
  * UnitManager is the connection to PID 1 (systemd's private socket; the system bus while that
- * cannot be had), which comes back by itself. Unit is one transient service of ours: Type=oneshot
+ * cannot be had), which comes back by itself. Unit is one transient service of ours (unit-start.c)
  * with RemainAfterExit, so that its result can be read after it ended. Nothing here knows of jobs.
  *
  * A start is tracked in two phases: until JobRemoved property changes are noise; then the unit's

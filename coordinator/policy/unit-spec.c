@@ -71,6 +71,14 @@ static char **log_fields_of(const RunRecord *record) {
         return (char **)g_ptr_array_free(list, FALSE);
 }
 
+/* What runs without end has not its start as long. */
+static UnitReady unit_ready_of(const JobSpec *spec) {
+        if (spec->place.mode != JOB_MODE_SERVICE)
+                return UNIT_READY_AT_END;
+        return spec->place.service.ready == JOB_READY_NOTIFY ? UNIT_READY_NOTIFIED
+                                                             : UNIT_READY_AT_START;
+}
+
 void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *record) {
         *ret = (RunUnitSpec){
             .environment = environment_of(spec, record),
@@ -96,7 +104,7 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .slice = record->continues ? UNIT_SLICE_CONTINUE : UNIT_SLICE,
             .fenced = !record->continues,
             .nonce = record->nonce,
-            .notifies = spec->place.service.ready == JOB_READY_NOTIFY,
+            .ready = unit_ready_of(spec),
             .timeout = spec->command.timeout,
             .stop_timeout = spec->command.stop_timeout,
         };

@@ -143,6 +143,20 @@ class Service(ClusterTest):
         self.running(but=(first.run, second.run, third.run), timeout=60)
         self.assert_one_at_a_time()
 
+    def test_does_not_put_off_the_end_of_a_boot(self):
+        """A boot has ended once nothing is being started any more, and what is in the middle of it when a service begins takes its time."""
+        fleet = self.begin(nodes=1, files={"web.yaml": service()})
+        first, node = self.running(), fleet.nodes["n1"]
+        node.write("/etc/systemd/system/slow.service", "[Service]\nType=oneshot\nExecStart=/bin/sleep 15\n[Install]\nWantedBy=multi-user.target\n")
+        node.systemctl("enable", "slow", "jobkeeperd")
+        node.shutdown()
+        node.boot()  # returns when it has ended
+        second = self.running(but=(first.run,))
+        slow = float(node.systemctl("show", "--value", "-p", "InactiveEnterTimestampMonotonic", "slow").stdout) / 1e6
+        self.assertLess(second.start, slow, "it began in the middle of it")
+        shown = node.run("systemctl", "show", "-p", "Type,ActiveState,SubState", f"jobkeeper-web-{second.run}.service").stdout
+        self.assertEqual(sorted(shown.split()), ["ActiveState=active", "SubState=running", "Type=exec"])
+
     def test_does_not_put_off_its_end(self):
         """By asking PID 1 for more time again and again, which everybody who may say that he is ready may do."""
         stubborn = "trap : TERM; systemd-notify --ready; while :; do systemd-notify EXTEND_TIMEOUT_USEC=60000000; sleep 0.2; done"

@@ -469,7 +469,7 @@ Test(launch, what_says_itself_when_it_has_started_notes_no_good_end) {
         cr_expect_eq(launch_dropin_write(root, &spec), 0);
         cr_assert(g_file_get_contents(path, &usual, NULL, NULL));
         cr_expect(strstr(usual, "ExecStop=-+"));
-        spec.notifies = true;
+        spec.ready = UNIT_READY_NOTIFIED;
         cr_expect_eq(launch_dropin_write(root, &spec), 0);
         cr_assert(g_file_get_contents(path, &text, NULL, NULL));
         cr_expect(strstr(text, "Type=notify\n"));

@@ -1,5 +1,6 @@
-/* Units whose main process says itself when it has started (sd_notify(3)), against a PID 1 of the
- * test's own (private-pid1.h): their start job is done then, and tells nothing of how they end. */
+/* Units whose main process says itself when it has started (sd_notify(3)), or has when it was
+ * executed, against a PID 1 of the test's own (private-pid1.h): their start job is done then, and
+ * tells nothing of how they end. */
 #include <signal.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 static void setup_notify(void) {
         setup();
         answers.type = "notify";
-        answers.notifies = true;
+        answers.ready = UNIT_READY_NOTIFIED;
 }
 
 TestSuite(unit_notify, .init = setup_notify, .fini = teardown);
@@ -118,10 +119,35 @@ Test(unit_notify, it_is_killed_whoever_stops_it) {
         expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, "signal");
 }
 
+/* So is what has started when it was executed. */
+Test(unit_notify, it_may_have_nothing_to_say) {
+        answers.type = "exec";
+        answers.ready = UNIT_READY_AT_START;
+        answers.begun = true;
+        start_unit();
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "");
+        it_says_so();
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "s");
+        it_ends("failed", "exit-code", CLD_EXITED, 3);
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
+Test(unit_notify, what_cannot_be_executed_has_not_started) {
+        answers.type = "exec";
+        answers.ready = UNIT_READY_AT_START;
+        start_unit();
+        main_process_ends("exit-code", CLD_EXITED, 203);
+        answers.active = "failed";
+        job_removed("failed");
+        expect_end("xe", UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE, "exit status 203/EXEC");
+}
+
 /* PID 1 sees to what cannot talk to it. */
 Test(unit_notify, what_is_no_such_unit_is_left_to_pid_1) {
         answers.type = "oneshot";
-        answers.notifies = false;
+        answers.ready = UNIT_READY_AT_END;
         answers.begun = true;
         answers.stop_limit = 100 * USEC_PER_MSEC;
         start_unit();

@@ -39,6 +39,25 @@ static void expect_list(const char *const *found, const char *const *expected) {
         cr_expect_str_eq(text, wanted);
 }
 
+Test(unit_spec, when_it_has_started) {
+        static const struct {
+                const char *keys;
+                UnitReady ready;
+        } cells[] = {{"    every: 1h\n", UNIT_READY_AT_END},
+                     {"    mode: service\n", UNIT_READY_AT_START},
+                     {"    mode: service\n    ready: notify\n", UNIT_READY_NOTIFIED}};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                _cleanup_(job_file_freep) JobFile *file = file_of(cells[i].keys);
+                _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+                RunUnitSpec unit;
+
+                run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+                cr_expect_eq(unit.spec.ready, cells[i].ready, "%s", cells[i].keys);
+                run_unit_spec_clear(&unit);
+        }
+}
+
 Test(unit_spec, environment_and_fields_of_a_tick) {
         static const char *const environment[] = {"A=1",
                                                   "B=two words",

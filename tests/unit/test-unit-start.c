@@ -146,11 +146,22 @@ Test(unit_start, what_says_itself_when_it_has_started_may) {
 
         cr_expect_str_eq(usual, "oneshot");
         cr_expect_null(nobody);
-        spec.notifies = true;
+        spec.ready = UNIT_READY_NOTIFIED;
         type = text_property(&spec, "Type");
         who = text_property(&spec, "NotifyAccess");
         cr_expect_str_eq(type, "notify");
         cr_expect_str_eq(who, "all");
+}
+
+Test(unit_start, what_runs_without_end_has_started_when_it_runs) {
+        UnitSpec spec = spec_of(NULL, NULL);
+        g_autofree char *type = NULL, *nobody = NULL;
+
+        spec.ready = UNIT_READY_AT_START;
+        type = text_property(&spec, "Type");
+        nobody = text_property(&spec, "NotifyAccess");
+        cr_expect_str_eq(type, "exec");
+        cr_expect_null(nobody);
 }
 
 Test(unit_start, a_credential_without_a_path_is_a_fault) {

@@ -393,7 +393,7 @@ void start_unit(void) {
                                .argv = argv,
                                .nonce = NONCE,
                                .fenced = answers.fenced,
-                               .notifies = answers.notifies,
+                               .ready = answers.ready,
                                .timeout = USEC_INFINITY,
                                .stop_timeout = USEC_PER_SEC};
 

@@ -27,7 +27,7 @@ typedef struct Answers {
         usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
         bool with_job, begun;
         bool fenced;
-        bool notifies;            /* what is asked for says itself when it has started */
+        UnitReady ready;          /* when what is asked for has started */
         usec_t active_enter;      /* when it has; 0: as `active` has it */
         usec_t limit;             /* of its start; 0: not told */
         usec_t stop_limit;        /* of its stop; 0: not told */
