@@ -97,7 +97,8 @@ static char *links_names(const json_t *list) {
 char *next_links(const json_t *next) {
         const json_t *links = json_object_get(next, "links");
         g_autofree char *after = links_names(json_object_get(links, "after")),
-                        *followers = links_names(json_object_get(links, "followers"));
+                        *followers = links_names(json_object_get(links, "followers")),
+                        *served = links_names(json_object_get(links, "serves"));
         g_autoptr(GString) text = g_string_new(NULL);
 
         links_add(text,
@@ -107,5 +108,6 @@ char *next_links(const json_t *next) {
         links_add(text, "After it run", followers);
         links_add(text, "When it fails runs", json_text(links, "on_failure"));
         links_add(text, "When it succeeds again runs", json_text(links, "on_recovery"));
+        links_add(text, "It is run for", served);
         return g_string_free(g_steal_pointer(&text), FALSE);
 }

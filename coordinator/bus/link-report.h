@@ -1,5 +1,5 @@
-/* The links of a job as an answer tells of them: both what its definition names and who follows it,
- * which stands in the definitions of others. */
+/* The links of a job as an answer tells of them: both what its definition names, and who follows it
+ * and whom it serves, which stands in the definitions of others. */
 #pragma once
 
 #include <jansson.h>

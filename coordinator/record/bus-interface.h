@@ -74,7 +74,10 @@
  *      "links": {"after": [{"job": "extract", "on": "success" | "failure" | "any"}],
  *                "all": false,                    true: it runs once all of these have ended so
  *                "followers": ["load"],           jobs that run after it
- *                "on_failure": "mail" | null, "on_recovery": "mail" | null},   only where it has any
+ *                "on_failure": "mail" | null, "on_recovery": "mail" | null,
+ *                "serves": [{"job": "orders", "on": "on-failure" | "on-recovery"}]},
+ *                                                 the first 64 whose such job it is
+ *                                               all of it only where it has any
  *      "mode": "service",   only where it is one: it has no ticks
  *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
@@ -150,7 +153,8 @@
  * Stop(s job, s run, s who) → s
  *     {"job": "orders-backup", "run": "ID" | null,   null: no run of it is under way
  *      "node": "n1" | null,                      where it runs
- *      "member": true}                           false: that node is out of touch
+ *      "member": true,                           false: that node is out of touch
+ *      "service": false}                         true: another run follows it
  *     Asks for the run, or where that is "" for what runs of the job, to be ended on its node; answered
  *     once that is written. WaitRun() tells when it has.
  *

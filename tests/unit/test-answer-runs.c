@@ -105,7 +105,9 @@ Test(answer_runs, next_has_the_links_of_a_job) {
         ask("Next", "su", "a", 1U);
         expect_said("\"links\":{\"after\":[{\"job\":\"c\",\"on\":\"any\"}],\"all\":false,"
                     "\"followers\":[\"b\"],"
-                    "\"on_failure\":\"d\",\"on_recovery\":null}");
+                    "\"on_failure\":\"d\",\"on_recovery\":null,\"serves\":[]}");
+        ask("Next", "su", "d", 1U);
+        expect_said("\"serves\":[{\"job\":\"a\",\"on\":\"on-failure\"}]");
         ask("Next", "su", "b", 1U);
         expect_said("\"links\":{\"after\":[{\"job\":\"a\",\"on\":\"success\"}],\"all\":false,"
                     "\"followers\":[]");

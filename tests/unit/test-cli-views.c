@@ -586,7 +586,8 @@ Test(next, links_are_lines_and_none_is_none) {
                *together = quoted_json("{'links': {'after': [{'job': 'a', 'on': 'success'}, "
                                        "{'job': 'b', 'on': 'any'}], 'all': true}}"),
                *one = quoted_json("{'links': {'after': [], 'followers': ['x'], 'on_failure': "
-                                  "null, 'on_recovery': null}}"),
+                                  "null, 'on_recovery': null, 'serves': [{'job': 'a', 'on': "
+                                  "'on-failure'}, {'job': 'b', 'on': 'on-recovery'}]}}"),
                *none = quoted_json("{'links': 7}");
         g_autofree char *all = next_links(next), *follower = next_links(one),
                         *nothing = next_links(none), *waits = next_links(together);
@@ -594,7 +595,8 @@ Test(next, links_are_lines_and_none_is_none) {
         cr_expect_str_eq(all, "It runs after a (success), b (any).\nAfter it run x, y.\n"
                               "When it fails runs mail.\nWhen it succeeds again runs well.\n");
         cr_expect_str_eq(waits, "It runs after all of a (success), b (any).\n");
-        cr_expect_str_eq(follower, "After it run x.\n");
+        cr_expect_str_eq(follower, "After it run x.\nIt is run for a (on-failure), b "
+                                   "(on-recovery).\n");
         cr_expect_str_eq(nothing, "");
         json_decref(next);
         json_decref(one);
