@@ -25,33 +25,6 @@ static const DecisionWhy why_wrong_clock = {
     DECISION_KIND_OTHER, "the ZooKeeper servers' clock was wrong when the attempt before ended"};
 static const DecisionWhy why_free = {DECISION_KIND_OTHER, NULL};
 
-/* Return: when the tick starts. Starts come in their ticks' order, each before the next tick. */
-static usec_t start_of(const DecisionInput *input, int64_t tick) {
-        return (usec_t)schedule_start(input->schedule, input->job, tick) * USEC_PER_SEC;
-}
-
-/* Return: the newest second such that all ticks up to it start before `moment`. */
-static int64_t started_before(const DecisionInput *input, usec_t moment) {
-        int64_t second = (int64_t)(moment / USEC_PER_SEC) - (moment % USEC_PER_SEC ? 0 : 1);
-
-        return schedule_started(input->schedule, input->job, second);
-}
-
-/* The same, with those that start at that moment. */
-static int64_t started_by(const DecisionInput *input, usec_t moment) {
-        return started_before(input, usec_add(moment, 1));
-}
-
-/* Return: whether several runs of the job may be under way. */
-static bool are_side_by_side(const DecisionInput *input) {
-        return input->beside > 1;
-}
-
-/* Return: the run that keeps others of the job from beginning, or NULL. */
-static const LedgerEntry *in_the_way(const DecisionInput *input) {
-        return are_side_by_side(input) ? NULL : ledger_first_claimed(input->ledger);
-}
-
 /* Where they may be side by side. */
 static DecisionWhy why_not_beside(unsigned beside, JobOverlap overlap, const Ledger *ledger) {
         if (ledger_count_unsettled(ledger) < beside)
@@ -79,64 +52,6 @@ bool decision_only_overlaps(const Decision *decision) {
                 if (decision->skips[i].why.kind != DECISION_KIND_UNDER_WAY)
                         return false;
         return decision->n_skips > 0 && decision->verdict == DECISION_NOTHING;
-}
-
-/* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
-static bool self_is_running(const DecisionInput *input) {
-        const LedgerEntry *claimed = input->overlap == JOB_OVERLAP_QUEUE ? NULL : in_the_way(input);
-
-        return claimed && g_strcmp0(claimed->node, input->self) == 0;
-}
-
-/* Return: the second up to which the last run, or what was to follow it, made later ticks wait that
- * were to start; 0: none has waited. */
-static int64_t waited_until(const DecisionInput *input) {
-        usec_t free_since = ledger_free_since(input->ledger);
-
-        if ((input->overlap != JOB_OVERLAP_QUEUE && input->overlap != JOB_OVERLAP_REPLACE) ||
-            free_since == 0)
-                return 0;
-        return schedule_started(input->schedule, input->job,
-                                (int64_t)(MIN(free_since, input->now) / USEC_PER_SEC));
-}
-
-/* Return: the tick of the last run, before which none waited for its end; 0: it was by hand, and
- * whatever was owed waited. */
-static int64_t last_tick(const DecisionInput *input) {
-        const RunRecord *last = input->ledger->last;
-
-        return last->who ? 0 : last->tick;
-}
-
-static bool has_waited(const DecisionInput *input, int64_t tick) {
-        return tick <= waited_until(input) && tick > last_tick(input);
-}
-
-/* Return: from when on it may begin. By a clock that was ahead of ours the end is still to come:
- * then all may at once. */
-static usec_t begin_of(const DecisionInput *input, int64_t tick) {
-        usec_t free_since = ledger_free_since(input->ledger);
-
-        if (has_waited(input, tick) && free_since <= input->now)
-                return free_since;
-        return start_of(input, tick);
-}
-
-static usec_t turn_of(const DecisionInput *input, int64_t tick) {
-        if (self_is_running(input))
-                return start_of(input, tick);
-        return usec_add(begin_of(input, tick), input->rank * input->takeover_delay);
-}
-
-/* How long after its start a tick is fresh. */
-static usec_t freshness(const DecisionInput *input) {
-        usec_t turns = usec_add(PLACEMENT_RANKS * input->takeover_delay, DECISION_FRESH_SLACK);
-
-        return MIN(turns, input->start_deadline);
-}
-
-static bool is_expired(const DecisionInput *input, int64_t tick) {
-        return input->now > usec_add(start_of(input, tick), input->start_deadline);
 }
 
 /* Adds [from, to] to the skips; false when there is no room: the rest is decided the next time. */
@@ -223,7 +138,7 @@ static DecisionWhy attempt_why(const DecisionInput *input, const LedgerEntry *re
  * may begin. */
 static void decide_attempt(const DecisionInput *input, Decision *decision,
                            const LedgerEntry *retry) {
-        if (in_the_way(input) || attempt_turn(input, retry) > input->now)
+        if (decision_in_the_way(input) || attempt_turn(input, retry) > input->now)
                 return;
         decision->verdict = DECISION_RUN;
         decision->tick = retry->tick;
@@ -253,7 +168,7 @@ static usec_t attempt_moment(const DecisionInput *input, const LedgerEntry *retr
 /* Return: whether the end of a run of another node may be the beginning of something for us. */
 static bool awaits_end(const DecisionInput *input) {
         const Ledger *ledger = input->ledger;
-        bool retry = ledger_first_retry(ledger) && !are_side_by_side(input);
+        bool retry = ledger_first_retry(ledger) && !decision_side_by_side(input);
 
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
@@ -278,43 +193,6 @@ static void skip_range(const DecisionInput *input, Decision *decision, int64_t a
         }
 }
 
-/* The newest undecided tick in (after, until]. Looks back from the end, over decided ones. */
-static bool newest_undecided(const DecisionInput *input, int64_t after, int64_t until,
-                             int64_t *ret_tick) {
-        int64_t floor = MAX(after, ledger_floor(input->ledger)), tick = until + 1;
-
-        while (schedule_previous(input->schedule, tick, &tick) && tick > floor) {
-                const LedgerEntry *entry = ledger_find_tick(input->ledger, tick);
-                if (!entry) {
-                        *ret_tick = tick;
-                        return true;
-                }
-                tick = entry->tick;
-        }
-        return false;
-}
-
-/* Return: the newest second such that all ticks up to it started more than `span` ago. */
-static int64_t started_ago(const DecisionInput *input, usec_t span) {
-        return started_before(input, usec_sub(input->now, span));
-}
-
-static int64_t last_expired(const DecisionInput *input) {
-        return started_ago(input, input->start_deadline);
-}
-
-/* The newest tick that is not fresh any more, whatever the ledger says: all before it are not fresh
- * either. What has waited is, up to its start deadline. */
-static int64_t last_stale(const DecisionInput *input) {
-        int64_t stale = started_ago(input, freshness(input)), until = waited_until(input), first;
-
-        if (until > 0 &&
-            ledger_next_undecided(input->ledger, input->schedule,
-                                  MAX(last_tick(input), last_expired(input)), until, &first))
-                return MIN(stale, first - 1);
-        return stale;
-}
-
 static void want_beside(const DecisionInput *input, Decision *decision, int64_t tick) {
         DecisionWhy why = why_not_beside(input->beside, input->overlap, input->ledger);
 
@@ -329,7 +207,7 @@ static void want_beside(const DecisionInput *input, Decision *decision, int64_t 
 static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
 
-        if (are_side_by_side(input)) {
+        if (decision_side_by_side(input)) {
                 want_beside(input, decision, tick);
                 return;
         }
@@ -357,9 +235,9 @@ static void decide_stale(const DecisionInput *input, Decision *decision, int64_t
                          bool fresh_pending) {
         int64_t newest;
 
-        if (!newest_undecided(input, 0, stale, &newest))
+        if (!decision_newest_undecided(input, 0, stale, &newest))
                 return;
-        if (is_expired(input, newest)) {
+        if (decision_is_expired(input, newest)) {
                 skip_range(input, decision, 0, newest, why_expired);
                 return;
         }
@@ -373,33 +251,20 @@ static void decide_stale(const DecisionInput *input, Decision *decision, int64_t
 }
 
 static void decide_fresh(const DecisionInput *input, Decision *decision, int64_t first) {
-        if (turn_of(input, first) <= input->now)
+        if (decision_turn(input, first) <= input->now)
                 want(input, decision, first);
-}
-
-/* When is the next moment that the clock alone gives us something to do? The turn of the next
- * undecided tick that is not dealt with now; always after now. */
-static usec_t next_moment(const DecisionInput *input, int64_t stale, int64_t now_tick) {
-        int64_t tick;
-
-        if (ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &tick) &&
-            turn_of(input, tick) > input->now)
-                return turn_of(input, tick);
-        if (!ledger_next_undecided(input->ledger, input->schedule, now_tick, INT64_MAX, &tick))
-                return USEC_INFINITY;
-        return turn_of(input, tick);
 }
 
 /* Once a tick's start deadline has passed, the members by their rank, it is said that nobody could
  * run it. */
 static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
         usec_t patience = usec_add(input->start_deadline, input->rank * input->takeover_delay);
-        int64_t last = started_ago(input, patience), newest, next;
+        int64_t last = decision_started_ago(input, patience), newest, next;
 
-        if (newest_undecided(input, 0, last, &newest))
+        if (decision_newest_undecided(input, 0, last, &newest))
                 skip_range(input, decision, 0, newest, why_nobody);
         if (ledger_next_undecided(input->ledger, input->schedule, last, INT64_MAX, &next))
-                decision->again = usec_add(usec_add(start_of(input, next), patience), 1);
+                decision->again = usec_add(usec_add(decision_start(input, next), patience), 1);
 }
 
 /* ---- in line behind a run ---- */
@@ -419,10 +284,10 @@ static int64_t last_in_line(const DecisionInput *input, const LedgerEntry *befor
                             int64_t come) {
         int64_t tick;
 
-        if (input->catch_up != JOB_CATCH_UP_ALL || start_of(input, waiting) > before->claimed)
+        if (input->catch_up != JOB_CATCH_UP_ALL || decision_start(input, waiting) > before->claimed)
                 return waiting;
         return ledger_next_undecided(input->ledger, input->schedule,
-                                     started_by(input, before->claimed), come, &tick)
+                                     decision_started_by(input, before->claimed), come, &tick)
                    ? tick
                    : come;
 }
@@ -431,20 +296,21 @@ static int64_t last_in_line(const DecisionInput *input, const LedgerEntry *befor
  * after it. */
 static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
                              const LedgerEntry *before, int64_t waiting) {
-        usec_t behind = input->rank * input->takeover_delay, turn = turn_of(input, waiting);
-        usec_t again = turn > input->now
-                           ? turn
-                           : usec_add(usec_add(start_of(input, waiting), input->start_deadline), 1);
-        int64_t come = started_by(input, usec_sub(input->now, behind)),
+        usec_t behind = input->rank * input->takeover_delay, turn = decision_turn(input, waiting);
+        usec_t again =
+            turn > input->now
+                ? turn
+                : usec_add(usec_add(decision_start(input, waiting), input->start_deadline), 1);
+        int64_t come = decision_started_by(input, usec_sub(input->now, behind)),
                 last = last_in_line(input, before, waiting, come), newest, next;
 
-        if (newest_undecided(input, last, come, &newest))
+        if (decision_newest_undecided(input, last, come, &newest))
                 skip_range(input, decision, last, newest, why_waits);
         decision->watch = turn <= input->now && before->state == RUN_CLAIMED &&
                           g_strcmp0(before->node, input->self) != 0;
         if (ledger_next_undecided(input->ledger, input->schedule, MAX(come, waiting), INT64_MAX,
                                   &next))
-                again = MIN(again, turn_of(input, next));
+                again = MIN(again, decision_turn(input, next));
         return again;
 }
 
@@ -456,9 +322,9 @@ static DecisionWhy why_expired_behind(const LedgerEntry *before) {
 /* The job is at an earlier tick. */
 static void decide_behind(const DecisionInput *input, Decision *decision, const LedgerEntry *before,
                           const LedgerEntry *retry) {
-        int64_t expired = last_expired(input), tick;
+        int64_t expired = decision_last_expired(input), tick;
 
-        if (newest_undecided(input, 0, expired, &tick))
+        if (decision_newest_undecided(input, 0, expired, &tick))
                 skip_range(input, decision, 0, tick, why_expired_behind(before));
         if (ledger_next_undecided(input->ledger, input->schedule, expired, INT64_MAX, &tick))
                 decision->again = decide_waiting(input, decision, before, tick);
@@ -476,25 +342,14 @@ static bool is_under_way_here(const DecisionInput *input, const LedgerEntry *ent
         return entry->state == RUN_CLAIMED && g_strcmp0(entry->node, input->self) == 0;
 }
 
-/* Return: whether it is the newest undecided tick after `after` whose turn has come. */
-static bool newest_in_turn(const DecisionInput *input, int64_t after, int64_t *ret_tick) {
-        int64_t until = started_by(input, input->now);
-
-        while (newest_undecided(input, after, until, ret_tick)) {
-                if (turn_of(input, *ret_tick) <= input->now)
-                        return true;
-                until = *ret_tick - 1;
-        }
-        return false;
-}
-
 /* Return: the tick to go on with: of those that are fresh the newest whose turn it is, before which
  * the others are skipped, or the first. */
 static int64_t leave_to_newest(const DecisionInput *input, Decision *decision, int64_t stale,
                                int64_t first) {
         int64_t newest;
 
-        if (input->overlap != JOB_OVERLAP_REPLACE || !newest_in_turn(input, stale, &newest))
+        if (input->overlap != JOB_OVERLAP_REPLACE ||
+            !decision_newest_in_turn(input, stale, &newest))
                 return first;
         skip_range(input, decision, stale, newest - 1, why_replaced);
         return newest;
@@ -509,7 +364,7 @@ static void replace_run(const DecisionInput *input, Decision *decision, const Le
                 return;
         if (!here && (!input->waited_long_enough || g_strcmp0(run->run, input->waited_run) != 0))
                 decision->verdict = DECISION_BLOCKED;
-        else if (start_of(input, tick) > run->claimed)
+        else if (decision_start(input, tick) > run->claimed)
                 decision->verdict = DECISION_REPLACE;
         decision->watch = decision->verdict == DECISION_NOTHING && !here;
         if (decision->verdict == DECISION_NOTHING)
@@ -521,32 +376,35 @@ static void replace_run(const DecisionInput *input, Decision *decision, const Le
 /* A run of the job is under way. */
 static void decide_in_its_place(const DecisionInput *input, Decision *decision,
                                 const LedgerEntry *run) {
-        int64_t after = last_expired(input), newest;
+        int64_t after = decision_last_expired(input), newest;
 
-        if (newest_undecided(input, 0, after, &newest))
+        if (decision_newest_undecided(input, 0, after, &newest))
                 skip_range(input, decision, 0, newest, why_outlasted);
-        if (newest_in_turn(input, after, &newest)) {
+        if (decision_newest_in_turn(input, after, &newest)) {
                 skip_range(input, decision, after, newest - 1, why_replaced);
                 replace_run(input, decision, run, newest);
                 decision->again =
-                    usec_add(usec_add(start_of(input, newest), input->start_deadline), 1);
+                    usec_add(usec_add(decision_start(input, newest), input->start_deadline), 1);
                 after = newest;
         }
         decision->again =
-            MIN(decision->again, next_moment(input, after, started_by(input, input->now)));
+            MIN(decision->again,
+                decision_next_moment(input, after, decision_started_by(input, input->now)));
 }
 
 /* Return: whether that is all that is to be done. */
 static bool decide_replacing(const DecisionInput *input, Decision *decision,
                              const LedgerEntry *retry, int64_t stale) {
-        const LedgerEntry *run = in_the_way(input);
-        int64_t missed = input->catch_up == JOB_CATCH_UP_NONE ? stale : last_expired(input), newest;
+        const LedgerEntry *run = decision_in_the_way(input);
+        int64_t missed =
+                    input->catch_up == JOB_CATCH_UP_NONE ? stale : decision_last_expired(input),
+                newest;
 
         if (input->overlap != JOB_OVERLAP_REPLACE)
                 return false;
         if (run) {
                 decide_in_its_place(input, decision, run);
-        } else if (retry && newest_in_turn(input, MAX(retry->tick, missed), &newest)) {
+        } else if (retry && decision_newest_in_turn(input, MAX(retry->tick, missed), &newest)) {
                 give_attempt_up(input, decision, retry, why_replaced);
         } else {
                 return false;
@@ -575,9 +433,9 @@ static int64_t last_crowded_out(const DecisionInput *input, int64_t after, int64
 static void overlap_all(const DecisionInput *input, Decision *decision, const LedgerEntry *way,
                         int64_t after) {
         usec_t behind = is_under_way_here(input, way) ? 0 : input->rank * input->takeover_delay;
-        int64_t come = started_by(input, usec_sub(input->now, behind)), newest;
+        int64_t come = decision_started_by(input, usec_sub(input->now, behind)), newest;
 
-        if (!newest_undecided(input, after, come, &newest))
+        if (!decision_newest_undecided(input, after, come, &newest))
                 return;
         if (way->not_before > 0) {
                 skip_range(input, decision, after, newest, why_retry);
@@ -595,15 +453,16 @@ static void overlap_all(const DecisionInput *input, Decision *decision, const Le
 /* What is owed waits for the end of what is under way, or until it is too late for it. */
 static void wait_for_end(const DecisionInput *input, Decision *decision, int64_t first) {
         decision->watch = true;
-        decision->again = usec_add(usec_add(start_of(input, first), input->start_deadline), 1);
+        decision->again =
+            usec_add(usec_add(decision_start(input, first), input->start_deadline), 1);
 }
 
 /* The oldest tick that is owed, and no run is in its way. */
 static void decide_oldest(const DecisionInput *input, Decision *decision, int64_t first,
                           int64_t stale) {
-        if (first > stale && turn_of(input, first) > input->now)
+        if (first > stale && decision_turn(input, first) > input->now)
                 return;
-        if (first <= stale && are_side_by_side(input) &&
+        if (first <= stale && decision_side_by_side(input) &&
             why_not_beside(input->beside, input->overlap, input->ledger).text)
                 wait_for_end(input, decision, first);
         else
@@ -611,29 +470,29 @@ static void decide_oldest(const DecisionInput *input, Decision *decision, int64_
 }
 
 static void decide_all(const DecisionInput *input, Decision *decision, int64_t stale) {
-        const LedgerEntry *way = in_the_way(input);
-        int64_t expired = last_expired(input), crowd, first, tick;
+        const LedgerEntry *way = decision_in_the_way(input);
+        int64_t expired = decision_last_expired(input), crowd, first, tick;
 
-        if (!way && input->overlap == JOB_OVERLAP_SKIP && !are_side_by_side(input))
+        if (!way && input->overlap == JOB_OVERLAP_SKIP && !decision_side_by_side(input))
                 way = ledger_first_retry(input->ledger);
-        if (newest_undecided(input, 0, expired, &tick))
+        if (decision_newest_undecided(input, 0, expired, &tick))
                 skip_range(input, decision, 0, tick, why_expired);
         crowd = last_crowded_out(input, expired, stale);
-        if (newest_undecided(input, expired, crowd, &tick))
+        if (decision_newest_undecided(input, expired, crowd, &tick))
                 skip_range(input, decision, expired, tick, why_crowd);
         crowd = MAX(crowd, expired);
         if (!ledger_next_undecided(input->ledger, input->schedule, crowd,
-                                   started_by(input, input->now), &first))
+                                   decision_started_by(input, input->now), &first))
                 return;
         if (!way) {
                 decide_oldest(input, decision, first, stale);
                 return;
         }
-        if (start_of(input, first) <= way->claimed) {
+        if (decision_start(input, first) <= way->claimed) {
                 wait_for_end(input, decision, first);
                 decision->watch = way->state == RUN_CLAIMED && !is_under_way_here(input, way);
         }
-        overlap_all(input, decision, way, MAX(crowd, started_by(input, way->claimed)));
+        overlap_all(input, decision, way, MAX(crowd, decision_started_by(input, way->claimed)));
 }
 
 /* ---- paused ---- */
@@ -644,7 +503,7 @@ static bool is_others_to_say(const DecisionInput *input, int64_t stale, int64_t 
         int64_t first;
 
         return ledger_next_undecided(input->ledger, input->schedule, stale, last, &first) &&
-               turn_of(input, first) > input->now;
+               decision_turn(input, first) > input->now;
 }
 
 /* Return: the last tick up to `last` that may be skipped by us, now: those that are fresh have
@@ -664,11 +523,11 @@ static int64_t last_in_pause(const DecisionInput *input) {
 /* What could not begin any more when the pause began was missed before it. */
 static void decide_paused(const DecisionInput *input, Decision *decision, int64_t last) {
         usec_t edge = usec_sub(input->pause->since, input->start_deadline);
-        int64_t missed = MIN(started_before(input, edge), last), newest;
+        int64_t missed = MIN(decision_started_before(input, edge), last), newest;
 
-        if (newest_undecided(input, 0, missed, &newest))
+        if (decision_newest_undecided(input, 0, missed, &newest))
                 skip_range(input, decision, 0, newest, why_expired);
-        if (decision->n_skips > 0 || !newest_undecided(input, 0, last, &newest))
+        if (decision->n_skips > 0 || !decision_newest_undecided(input, 0, last, &newest))
                 return;
         skip_range(input, decision, 0, newest, pause_why(input));
 }
@@ -678,7 +537,8 @@ static void decide_no_more(const DecisionInput *input, Decision *decision, int64
                            int64_t now_tick) {
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
 
-        decision->again = decision->n_skips > 0 ? input->now : next_moment(input, stale, now_tick);
+        decision->again =
+            decision->n_skips > 0 ? input->now : decision_next_moment(input, stale, now_tick);
         if (retry && decision->n_skips == 0)
                 decision->again = MIN(decision->again, attempt_moment(input, retry));
         decision->watch = decision->n_skips == 0 && awaits_end(input);
@@ -705,7 +565,7 @@ static void skip_first(const DecisionInput *input, Decision *decision, int64_t u
                        DecisionWhy why) {
         int64_t newest;
 
-        if (decision->n_skips == 0 && newest_undecided(input, 0, until, &newest))
+        if (decision->n_skips == 0 && decision_newest_undecided(input, 0, until, &newest))
                 skip_range(input, decision, 0, newest, why);
 }
 
@@ -720,12 +580,12 @@ static bool decide_window(const DecisionInput *input, Decision *decision, int64_
 
         if (!window)
                 return false;
-        last = window->open ? started_before(input, window->since)
+        last = window->open ? decision_started_before(input, window->since)
                             : last_in_turn(input, stale, now_tick);
-        closed = MIN(started_before(input, window->closed), last);
-        skip_first(input, decision, MIN(last_expired(input), closed),
+        closed = MIN(decision_started_before(input, window->closed), last);
+        skip_first(input, decision, MIN(decision_last_expired(input), closed),
                    before ? why_expired_behind(before) : why_expired);
-        skip_first(input, decision, MIN(started_before(input, window->opened), closed),
+        skip_first(input, decision, MIN(decision_started_before(input, window->opened), closed),
                    why_long_closed);
         skip_first(input, decision, closed, why_closed);
         skip_first(input, decision, last, window_why(window, window->closed));
@@ -736,7 +596,8 @@ static bool decide_window(const DecisionInput *input, Decision *decision, int64_
 }
 
 static void decide_in_turn(const DecisionInput *input, Decision *ret) {
-        int64_t now_tick = started_by(input, input->now), stale = last_stale(input), first = 0;
+        int64_t now_tick = decision_started_by(input, input->now),
+                stale = decision_last_stale(input), first = 0;
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
         bool fresh;
 
@@ -766,7 +627,7 @@ static void decide_in_turn(const DecisionInput *input, Decision *ret) {
                 decide_stale(input, ret, stale, fresh);
         if (fresh && ret->verdict == DECISION_NOTHING)
                 decide_fresh(input, ret, leave_to_newest(input, ret, stale, first));
-        ret->again = MIN(ret->again, next_moment(input, stale, now_tick));
+        ret->again = MIN(ret->again, decision_next_moment(input, stale, now_tick));
         if (retry && ret->n_skips == 0)
                 decide_attempt(input, ret, retry);
         if (retry)
@@ -774,24 +635,9 @@ static void decide_in_turn(const DecisionInput *input, Decision *ret) {
         ret->watch = ret->verdict == DECISION_NOTHING && (ret->watch || awaits_end(input));
 }
 
-DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, usec_t now) {
-        return (DecisionInput){
-            .job = spec->name,
-            .schedule = spec->schedule,
-            .service = spec->place.mode == JOB_MODE_SERVICE,
-            .self = config->node_name,
-            .now = now,
-            .takeover_delay = config->takeover_delay,
-            .start_deadline = spec->start_deadline,
-            .overlap = spec->overlap,
-            .beside = job_spec_beside(spec),
-            .catch_up = spec->catch_up,
-        };
-}
-
 void decide(const DecisionInput *input, Decision *ret) {
         *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
-        if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
+        if (input->rank >= PLACEMENT_RANKS && !decision_self_is_running(input))
                 return;
         decide_in_turn(input, ret);
         /* What is not begun by then is skipped. */

@@ -1,6 +1,6 @@
 /* What is to be done about a job's undecided ticks, now, by us? Pure: the ledger, the schedule, a
  * clock reading and our rank go in, a verdict comes out. Every policy on missed
- * and overlapping ticks is here and nowhere else.
+ * and overlapping ticks is here and nowhere else; when a tick is fresh is decision-input.h's.
  *
  * Only ranks below PLACEMENT_RANKS have anything to do. A tick starts when it comes, or later by
  * its random delay, and until then nothing is done about it. Its turn at rank r begins r ×
@@ -61,10 +61,7 @@
  */
 #pragma once
 
-#include "decision-pause.h"
-#include "decision-window.h"
-#include "job.h"
-#include "ledger.h"
+#include "decision-input.h"
 
 #define DECISION_SKIPS_MAX 8
 /* No retry is further off than that: the longest pause, and as much again for clocks. */
@@ -81,27 +78,6 @@
 #define DECISION_WHY_MANY "overlap: too many of its runs are under way or to be attempted again"
 #define DECISION_WHY_SLOTS                                                                         \
         "overlap: its slots are taken by runs that are under way or to be attempted again"
-
-typedef struct DecisionInput {
-        const char *job;
-        const Schedule *schedule; /* NULL: it has none */
-        bool service;             /* then: it is one (decision-service.h) */
-        const Ledger *ledger;
-        const char *self; /* our node's name */
-        usec_t now;       /* CLOCK_REALTIME */
-        uint32_t rank;
-        usec_t takeover_delay;
-        usec_t start_deadline;
-        JobOverlap overlap;
-        unsigned beside; /* so many runs may be side by side; 0 and 1: one after the other */
-        JobCatchUp catch_up;
-        bool nobody; /* no member can run the job at present; `rank` is ours among all members */
-        const DecisionPause *pause;   /* or NULL */
-        const DecisionWindow *window; /* as it is at `now`; NULL: what is due may always begin */
-        const char *waited_run; /* the run of another node that we have been waiting for, or NULL */
-        bool waited_long_enough; /* it stood there for a whole session timeout and two server ticks
-                                  */
-} DecisionInput;
 
 /* What kind of reason it is that something does not begin: all that code may go by. */
 typedef enum DecisionKind {
@@ -144,9 +120,6 @@ typedef struct Decision {
                          the clock alone */
 } Decision;
 
-/* Return: what is decided by of a job as its definition and this node's configuration say it, at
- * that moment, all borrowed; the rest is the caller's. */
-DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, usec_t now);
 void decide(const DecisionInput *input, Decision *ret);
 /* Return: whether something else of the job is the reason. */
 bool decision_is_overlap(DecisionWhy why);
@@ -159,6 +132,3 @@ bool decision_only_overlaps(const Decision *decision);
 int64_t decision_due(const JobSpec *spec, const Ledger *ledger, int64_t tick);
 /* Return: why nothing new of the job may begin by this ledger; its text is NULL where it may. */
 DecisionWhy decision_why_not(const JobSpec *spec, const Ledger *ledger);
-
-/* How long a tick is fresh after its turn at the last rank. */
-#define DECISION_FRESH_SLACK (2 * USEC_PER_SEC)
