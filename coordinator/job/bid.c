@@ -7,6 +7,7 @@
 #include "claim.h"
 #include "decision.h"
 #include "json-line.h"
+#include "ledger-change.h"
 #include "paths.h"
 #include "resource.h"
 #include "unit-spec.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "digest-memory.h"
+#include "ledger-change.h"
 #include "log.h"
 #include "member.h"
 #include "message-id.h"

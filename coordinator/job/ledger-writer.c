@@ -6,6 +6,8 @@
 
 #include "damaged.h"
 #include "flight.h"
+#include "ledger-change.h"
+#include "ledger-skip.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"

@@ -12,6 +12,8 @@
  */
 #include "withdrawal.h"
 
+#include "ledger-change.h"
+#include "ledger-skip.h"
 #include "ledger.h"
 #include "log.h"
 #include "message-id.h"

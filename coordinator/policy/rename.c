@@ -1,5 +1,6 @@
 /* See rename.h. */
 #include "rename.h"
+#include "ledger-change.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  *
  * What was skipped up to the mark is not taken along: its record stands under the old name, and the
  * next stretch begins one of its own. */
+#include "ledger-change.h"
 #include "ledger.h"
 
 /* In place of a digest. None of any definition, and not that of a job that was withdrawn, which

@@ -7,12 +7,9 @@
 #include "field.h"
 #include "json-line.h"
 #include "name.h"
-#include "next-attempt.h"
 #include "paths.h"
 
 #define LEDGER_VERSION 1
-/* What comes so shortly after the end of a run that it is not written yet is fresh anyway. */
-#define LEDGER_FREED_SLACK (1 * USEC_PER_SEC)
 
 /* Left out where there is nothing to say. */
 static const Field ledger_fields[] = {
@@ -44,7 +41,7 @@ static const Field entry_fields[] = {
     {NULL},
 };
 
-static void ledger_entry_clear(LedgerEntry *entry) {
+void ledger_entry_clear(LedgerEntry *entry) {
         field_table_clear(entry_fields, entry);
 }
 
@@ -142,8 +139,7 @@ char *ledger_encode(const Ledger *ledger) {
         return json_line_dump(object);
 }
 
-/* Return: whether it can be retried. */
-static bool entry_may_retry(const LedgerEntry *entry) {
+bool ledger_entry_may_retry(const LedgerEntry *entry) {
         return entry->tick && entry->to == entry->tick && run_state_is_final(entry->state) &&
                entry->state != RUN_SKIPPED;
 }
@@ -159,7 +155,7 @@ static int entry_from_json(const json_t *object, LedgerEntry **ret_entry) {
         }
         entry->to = entry->to ? entry->to : entry->tick;
         entry->count = entry->count ? entry->count : 1;
-        if (!entry_may_retry(entry))
+        if (!ledger_entry_may_retry(entry))
                 entry->not_before = 0;
         *ret_entry = entry;
         return 0;
@@ -171,6 +167,11 @@ static gint entry_compare(gconstpointer a, gconstpointer b) {
         if (x->tick != y->tick)
                 return x->tick < y->tick ? -1 : 1;
         return strcmp(x->run, y->run);
+}
+
+void ledger_add_entry(Ledger *ledger, LedgerEntry *entry) {
+        g_ptr_array_add(ledger->open, entry);
+        g_ptr_array_sort(ledger->open, entry_compare);
 }
 
 static bool is_tick(const json_t *value) {
@@ -269,6 +270,10 @@ const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run) {
         return find_run(ledger, run);
 }
 
+LedgerEntry *ledger_entry_of_run(Ledger *ledger, const char *run) {
+        return find_run(ledger, run);
+}
+
 bool ledger_is_decided(const Ledger *ledger, int64_t tick) {
         return tick <= ledger_floor(ledger) || find_tick(ledger, tick);
 }
@@ -312,6 +317,10 @@ static LedgerEntry *find_retry(const Ledger *ledger, int64_t tick) {
         LedgerEntry *entry = tick ? find_tick(ledger, tick) : NULL;
 
         return entry && entry->not_before > 0 ? entry : NULL;
+}
+
+LedgerEntry *ledger_entry_to_retry(Ledger *ledger, int64_t tick) {
+        return find_retry(ledger, tick);
 }
 
 bool ledger_is_claimable(const Ledger *ledger, int64_t tick) {
@@ -364,8 +373,7 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
         return true;
 }
 
-/* Return: whether nothing more is to come of what it covers. */
-static bool entry_is_over(const LedgerEntry *entry) {
+bool ledger_entry_is_over(const LedgerEntry *entry) {
         return run_state_is_final(entry->state) && !entry->not_before &&
                !ledger_may_be_alive(entry);
 }
@@ -379,7 +387,7 @@ static bool entry_is_of(const LedgerEntry *entry, int64_t tick) {
 const LedgerEntry *ledger_find_unsettled(const Ledger *ledger, int64_t tick) {
         for (guint i = 0; tick && i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry_is_of(entry, tick) && !entry_is_over(entry))
+                if (entry_is_of(entry, tick) && !ledger_entry_is_over(entry))
                         return entry;
         }
         return NULL;
@@ -387,85 +395,6 @@ const LedgerEntry *ledger_find_unsettled(const Ledger *ledger, int64_t tick) {
 
 bool ledger_is_settled(const Ledger *ledger, int64_t tick) {
         return ledger_is_decided(ledger, tick) && !ledger_find_unsettled(ledger, tick);
-}
-
-/* Return: the tick that the claim of a run decides; 0: none, it is by hand. */
-static int64_t claimed_tick(const RunRecord *record) {
-        return record->who ? 0 : record->tick;
-}
-
-/* The entry becomes that of the claim. */
-static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
-        ledger_entry_clear(entry);
-        *entry = (LedgerEntry){
-            .tick = claimed_tick(record),
-            .to = claimed_tick(record),
-            .count = 1,
-            .attempt = record->attempt,
-            .state = RUN_CLAIMED,
-            .run = g_strdup(record->run),
-            .node = g_strdup(record->node),
-            .claimed = record->claimed,
-            .again = next_attempt_may_follow(record),
-            .service = record->terms.service,
-            .short_lived = record->terms.short_lived,
-            .continues = record->terms.service && record->continues,
-        };
-}
-
-/* Return: whether the tick of the run, where it has one, is as it has to be for a first attempt, or
- * for one by hand. */
-static bool may_claim(const Ledger *ledger, const RunRecord *record) {
-        if (!record->tick)
-                return true;
-        return claimed_tick(record) ? !ledger_is_decided(ledger, record->tick)
-                                    : ledger_is_settled(ledger, record->tick);
-}
-
-int ledger_claim(Ledger *ledger, const RunRecord *record) {
-        LedgerEntry *entry = find_retry(ledger, claimed_tick(record));
-
-        if (entry && record->attempt == entry->attempt + 1 && !find_run(ledger, record->run)) {
-                entry_take_claim(entry, record);
-                return 0;
-        }
-        if (!may_claim(ledger, record) || find_run(ledger, record->run))
-                return -EEXIST;
-        if (ledger->open->len >= LEDGER_OPEN_MAX)
-                return -ENOSPC;
-        entry = g_new0(LedgerEntry, 1);
-        entry_take_claim(entry, record);
-        g_ptr_array_add(ledger->open, entry);
-        g_ptr_array_sort(ledger->open, entry_compare);
-        return 0;
-}
-
-static bool is_newer(const RunRecord *record, usec_t claimed, const RunRecord *last) {
-        return !last || strcmp(record->run, last->run) == 0 || claimed >= last->claimed;
-}
-
-/* What `status` shows of the newest run; the rest stands in its record. */
-static RunRecord *record_short(const RunRecord *record) {
-        RunRecord *copy = run_record_copy(record);
-
-        g_clear_pointer(&copy->boot, g_free);
-        g_clear_pointer(&copy->nonce, g_free);
-        g_clear_pointer(&copy->unit, g_free);
-        g_clear_pointer(&copy->invocation, g_free);
-        g_clear_pointer(&copy->locks, g_strfreev);
-        copy->token = 0;
-        copy->continues = false;
-        g_clear_pointer(&copy->resolution.before, g_free);
-        g_free(copy->terms.no_retry);
-        run_parent_clear(&copy->terms.parent);
-        copy->terms = (RunTerms){.takeover_after = USEC_INFINITY, .parent = RUN_PARENT_NONE};
-        return copy;
-}
-
-/* Return: whether the definition in force has ticks. */
-static bool has_ticks(const Ledger *ledger) {
-        return *ledger->digest && g_strcmp0(ledger->schedule, "") != 0 &&
-               g_strcmp0(ledger->schedule, LEDGER_SERVICE) != 0;
 }
 
 int64_t ledger_service_tick(const Ledger *ledger) {
@@ -476,29 +405,6 @@ int64_t ledger_service_tick(const Ledger *ledger) {
 
 bool ledger_is_of_earlier_service(const Ledger *ledger, const LedgerEntry *entry) {
         return entry->service && entry->tick != ledger_service_tick(ledger);
-}
-
-/* Return: whether what is in force may attempt it again, which without ticks it may not. */
-static bool entry_may_go_on(const Ledger *ledger, const LedgerEntry *entry) {
-        return entry->service ? !ledger_is_of_earlier_service(ledger, entry) : has_ticks(ledger);
-}
-
-/* What was over already is not retried because it is refined. */
-static void entry_take_end(const Ledger *ledger, LedgerEntry *entry, const RunRecord *record,
-                           usec_t now) {
-        bool open = !entry_is_over(entry) && entry_may_go_on(ledger, entry);
-
-        entry->state = record->state;
-        entry->again = false;
-        entry->not_before =
-            open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
-        entry->short_lived = entry->service ? next_attempt_short_lived(record) : 0;
-        entry->continues = entry->service && record->continues;
-}
-
-/* Its end is written at `now`: until then, others were in line behind it. */
-static void ledger_note_freed(Ledger *ledger, const RunRecord *record, usec_t now) {
-        ledger->freed = now > usec_add(record->ended, LEDGER_FREED_SLACK) ? now : 0;
 }
 
 usec_t ledger_free_since(const Ledger *ledger) {
@@ -518,283 +424,4 @@ usec_t ledger_without_success_since(const Ledger *ledger) {
         usec_t success = ledger_last_success(ledger);
 
         return success ? success : (usec_t)ledger->from * USEC_PER_SEC;
-}
-
-/* A success whose end lies ahead, by a clock that was wrong, counts from now on. What ended before
- * the job was there says nothing of it. */
-static void ledger_note_success(Ledger *ledger, const RunRecord *record, usec_t now) {
-        usec_t ended = MIN(record->ended, now);
-
-        if (record->state != RUN_SUCCEEDED || ended < ledger->succeeded ||
-            (!ledger->succeeded && ended < (usec_t)ledger->from * USEC_PER_SEC))
-                return;
-        ledger->succeeded = ended;
-        ledger->overdue = 0;
-}
-
-/* The newest run is over. What is attempted again is not, and what somebody stopped says nothing.
- */
-static void ledger_note_failing(Ledger *ledger, const RunRecord *record, const LedgerEntry *entry) {
-        if (record->state == RUN_SUCCEEDED)
-                ledger->failing = false;
-        else if (record->state != RUN_STOPPED && (!entry || !entry->not_before))
-                ledger->failing = true;
-}
-
-int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now) {
-        LedgerEntry *entry = find_run(ledger, record->run);
-        bool retried = entry && entry->not_before > 0;
-        /* Where the record was lost, the entry still knows. */
-        usec_t claimed = record->claimed || !entry ? record->claimed : entry->claimed;
-        bool newest = record->state != RUN_SKIPPED && is_newer(record, claimed, ledger->last) &&
-                      (entry || (ledger->last && strcmp(record->run, ledger->last->run) == 0));
-
-        ledger_note_success(ledger, record, now);
-        if (newest) {
-                RunRecord *last = record_short(record);
-                last->claimed = claimed;
-                run_record_free(ledger->last);
-                ledger->last = last;
-        }
-        if (entry && entry->state == RUN_CLAIMED)
-                ledger_note_freed(ledger, record, now);
-        if (entry)
-                entry_take_end(ledger, entry, record, now);
-        if (newest)
-                ledger_note_failing(ledger, record, entry);
-        if (!entry)
-                return -ENOENT;
-        /* What was to follow is given up: see ledger_give_up(). */
-        if (retried && !entry->not_before)
-                ledger->freed = now;
-        ledger_compact(ledger, schedule);
-        return 0;
-}
-
-bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now) {
-        LedgerEntry *retry = find_retry(ledger, tick);
-
-        if (!retry)
-                return false;
-        retry->not_before = 0;
-        ledger->freed = now;
-        ledger->failing = true;
-        return true;
-}
-
-/* The skipped entry right before `from` that may take it in, or NULL. `why` NULL: whatever its
- * reason. */
-static LedgerEntry *find_joinable(const Ledger *ledger, const Schedule *schedule, int64_t from,
-                                  const char *why) {
-        LedgerEntry *before = NULL;
-        int64_t next;
-
-        for (guint i = 0; i < ledger->open->len; i++) {
-                LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry->tick && entry->to < from)
-                        before = entry;
-        }
-        if (!before || before->state != RUN_SKIPPED || (why && g_strcmp0(before->why, why) != 0))
-                return NULL;
-        return schedule_next(schedule, before->to, &next) && next == from ? before : NULL;
-}
-
-static bool has_decided(const Ledger *ledger, int64_t from, int64_t to) {
-        if (from <= ledger_floor(ledger))
-                return true;
-        for (guint i = 0; i < ledger->open->len; i++) {
-                const LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry->tick && entry->tick <= to && from <= entry->to)
-                        return true;
-        }
-        return false;
-}
-
-/* Return: whether nothing but `from` keeps the mark from moving. */
-static bool holds_mark(const Ledger *ledger, const Schedule *schedule, int64_t from) {
-        int64_t tick;
-
-        return schedule_next(schedule, ledger_floor(ledger), &tick) && tick == from;
-}
-
-/* The skipped entry that takes in what begins at `from`, or NULL. */
-static LedgerEntry *find_taker(const Ledger *ledger, const Schedule *schedule, int64_t from,
-                               const char *why) {
-        LedgerEntry *entry = find_joinable(ledger, schedule, from, why);
-
-        if (entry || ledger->open->len < LEDGER_OPEN_MAX)
-                return entry;
-        entry = find_joinable(ledger, schedule, from, NULL);
-        if (entry) {
-                g_free(entry->why);
-                entry->why = g_strdup(LEDGER_WHY_SEVERAL);
-        }
-        return entry;
-}
-
-int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
-                const char *why, const LedgerEntry **ret_entry, bool *ret_joined) {
-        LedgerEntry *entry;
-
-        if (has_decided(ledger, from, to))
-                return -EEXIST;
-        entry = find_taker(ledger, schedule, from, why);
-        if (entry) {
-                entry->to = to;
-                entry->count =
-                    count > UINT32_MAX - entry->count ? UINT32_MAX : entry->count + count;
-                *ret_entry = entry;
-                *ret_joined = true;
-                return 0;
-        }
-        if (ledger->open->len >= LEDGER_OPEN_MAX && !holds_mark(ledger, schedule, from))
-                return -ENOSPC;
-        *ret_joined = false;
-        entry = g_new0(LedgerEntry, 1);
-        *entry = (LedgerEntry){
-            .tick = from,
-            .to = to,
-            .count = count,
-            .state = RUN_SKIPPED,
-            .run = run_id_for_skip(from),
-            .why = g_strdup(why),
-        };
-        g_ptr_array_add(ledger->open, entry);
-        g_ptr_array_sort(ledger->open, entry_compare);
-        *ret_entry = entry;
-        return 0;
-}
-
-/* Moves the mark to the end of the run of final entries that begins right after the floor. */
-static void advance_mark(Ledger *ledger, const Schedule *schedule) {
-        int64_t cursor = ledger_floor(ledger), tick;
-
-        while (schedule_next(schedule, cursor, &tick)) {
-                const LedgerEntry *entry = find_tick(ledger, tick);
-                if (!entry || !entry_is_over(entry))
-                        break;
-                cursor = entry->to;
-                ledger->mark = cursor;
-        }
-}
-
-/* Return: whether nothing is undecided between the two, and nothing more is to come of them. The
- * stretch that was skipped last may go on: it stays for itself, as others that were skipped do. */
-static bool may_join(const LedgerEntry *one, const LedgerEntry *other, const Schedule *schedule) {
-        int64_t next;
-
-        return one->tick && entry_is_over(one) && entry_is_over(other) &&
-               (one->state != RUN_SKIPPED || other->state != RUN_SKIPPED) &&
-               schedule_next(schedule, one->to, &next) && next == other->tick;
-}
-
-/* Return: whether the entry there takes in the one before it. A skipped stretch that is last is not
- * touched. */
-static bool takes_in_before(const Ledger *ledger, guint at, const Schedule *schedule) {
-        const LedgerEntry *later = ledger->open->pdata[at];
-
-        return may_join(ledger->open->pdata[at - 1], later, schedule) &&
-               (later->state != RUN_SKIPPED || at < ledger->open->len - 1);
-}
-
-static void take_in_before(Ledger *ledger, guint at) {
-        LedgerEntry *later = ledger->open->pdata[at];
-        const LedgerEntry *earlier = ledger->open->pdata[at - 1];
-
-        later->tick = earlier->tick;
-        later->count =
-            earlier->count > UINT32_MAX - later->count ? UINT32_MAX : earlier->count + later->count;
-        if (later->state == RUN_SKIPPED) {
-                later->state = earlier->state;
-                g_clear_pointer(&later->why, g_free);
-        }
-        g_ptr_array_remove_index(ledger->open, at - 1);
-}
-
-/* What has taken in what ran is no skipped stretch any more: its neighbours on both sides may be
- * joined to it then. */
-static void join_what_is_over(Ledger *ledger, const Schedule *schedule) {
-        guint at = 1;
-
-        while (at < ledger->open->len)
-                if (takes_in_before(ledger, at, schedule)) {
-                        take_in_before(ledger, at);
-                        at = MAX(at, 2) - 1;
-                } else {
-                        at++;
-                }
-}
-
-/* What was skipped last goes on with the next tick that is: one record a stretch, not one a tick.
- */
-static bool may_grow(const Ledger *ledger, const LedgerEntry *entry) {
-        return entry->tick && entry->state == RUN_SKIPPED && entry->to == ledger_floor(ledger) &&
-               ledger->open->len <= LEDGER_OPEN_MAX;
-}
-
-void ledger_compact(Ledger *ledger, const Schedule *schedule) {
-        if (schedule)
-                advance_mark(ledger, schedule);
-        for (guint i = ledger->open->len; i-- > 0;) {
-                const LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry_is_over(entry) && entry->to <= ledger_floor(ledger) &&
-                    !may_grow(ledger, entry))
-                        g_ptr_array_remove_index(ledger->open, i);
-        }
-        if (schedule && ledger->open->len > LEDGER_OPEN_MANY)
-                join_what_is_over(ledger, schedule);
-}
-
-static void set_digest(Ledger *ledger, const char *digest) {
-        g_free(ledger->digest);
-        ledger->digest = g_strdup(digest);
-}
-
-/* Nobody asks what a definition without ticks owes, nor a service that is another by now. */
-static void drop_retries(Ledger *ledger) {
-        for (guint i = 0; i < ledger->open->len; i++) {
-                LedgerEntry *entry = ledger->open->pdata[i];
-
-                if (!entry_may_go_on(ledger, entry))
-                        entry->not_before = 0;
-        }
-}
-
-void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
-        g_clear_pointer(&ledger->instead_of, g_free);
-        g_clear_pointer(&ledger->renamed, g_free);
-        set_digest(ledger, digest);
-        ledger->from = MAX(ledger->from, now);
-        ledger->withdrawn = 0;
-        if (!*digest) {
-                ledger->succeeded = ledger->overdue = 0;
-                ledger->failing = false;
-        }
-        drop_retries(ledger);
-        ledger_compact(ledger, NULL);
-}
-
-void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now) {
-        char *before = g_strdup(ledger->instead_of ? ledger->instead_of : ledger->digest);
-
-        ledger_adopt_digest(ledger, digest, now);
-        ledger->instead_of = before;
-}
-
-/* Takes the text. */
-static void set_schedule(Ledger *ledger, char *text) {
-        g_free(ledger->schedule);
-        ledger->schedule = text;
-        drop_retries(ledger);
-        ledger_compact(ledger, NULL);
-}
-
-void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
-        g_autofree char *text = schedule ? schedule_to_string(schedule) : g_strdup("");
-
-        set_schedule(ledger, strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL);
-}
-
-void ledger_set_service(Ledger *ledger) {
-        set_schedule(ledger, g_strdup(LEDGER_SERVICE));
 }

@@ -135,22 +135,10 @@ bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64
 bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t after,
                          int64_t until, int64_t *ret_from, int64_t *ret_to);
 
-/* Adds a claim; that of a retry takes over the entry of the attempt before. Return: 0; -EEXIST when
- * the tick is decided (of an attempt by hand: when it is not settled) or the run is known; -ENOSPC
- * when LEDGER_OPEN_MAX is reached. */
-int ledger_claim(Ledger *ledger, const RunRecord *record);
 /* What the record of a run of a service does not say since it was lost, so that another run follows
  * this one as it does any other. `by_others`: on behalf of a node that is away, and may run it
  * still. Anything else is left as it is. */
 void ledger_complete(const Ledger *ledger, RunRecord *record, bool by_others);
-/* Settles a claimed run (or refines an unknown one) at `now` (the server's time), updates `last`,
- * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
- * when there is no such entry: then no tick is touched, but of a success it is noted, and `last`
- * changes, with `failing`, if it is the same run. */
-int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now);
-/* The tick is not retried any more, from `now` on. Return: whether it was to be.
- * ledger_compact() is to follow. */
-bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now);
 /* Return: until when ticks that came meanwhile had to wait for the last run, or for what was to
  * follow it; 0: there was none. */
 usec_t ledger_free_since(const Ledger *ledger);
@@ -158,35 +146,12 @@ usec_t ledger_free_since(const Ledger *ledger);
 usec_t ledger_last_success(const Ledger *ledger);
 /* Return: since when no run has succeeded: the last success, or since when the job is there. */
 usec_t ledger_without_success_since(const Ledger *ledger);
-/* Adds [from, to] as skipped, joining it to the entry before when that was skipped for the same
- * reason (in a full ledger: for any) and nothing undecided lies between. *ret_entry is the entry as
- * it now is (borrowed), *ret_joined whether its record exists already. ledger_compact() is to
- * follow. Return: 0; -EEXIST when a tick in the range is decided; -ENOSPC. */
-int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
-                const char *why, const LedgerEntry **ret_entry, bool *ret_joined);
-/* Moves the mark over what is final and drops those entries, but for a skipped stretch that ends at
- * the mark and may go on. When there are many, what is final above it and lies side by side becomes
- * one entry, which covers all of it and has the run and state of the last: their records say more.
- * `schedule` NULL: only what is at or before the floor is dropped. */
-void ledger_compact(Ledger *ledger, const Schedule *schedule);
-/* The job changed: another digest is in force from `now` on. Undecided ticks before it are not owed
- * any more: whoever does this skips first what is due by the schedule that was in force
- * (ledger_schedule()). Of a job that is withdrawn for good ("") no success is known any more: it
- * starts anew when it is back. */
-void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
-/* The same because nobody has the one that was in force; it is remembered in whose place. */
-void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now);
 /* Return: newly allocated, the ledger with which the job goes on under another name, `job`. What is
  * to be attempted again goes with it. `was`: the name that it had. */
 Ledger *ledger_move(const Ledger *ledger, const char *was, const char *job);
 /* The job goes on under that name from `now` on. No version of any definition is in force here, not
  * even one of those that do not know of names. */
 void ledger_leave(Ledger *ledger, const char *renamed, int64_t now);
-/* Notes which schedule is in force with the digest (NULL: none). */
-void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
-/* Notes that what is in force is a service: it has one tick, ledger_service_tick(), and runs of
- * that for ever. What was to be attempted again of another definition is not. */
-void ledger_set_service(Ledger *ledger);
 /* Return: the tick of the service that is in force: the first second after its definition came into
  * force, so that it is another with each; 0: what is in force is none. */
 int64_t ledger_service_tick(const Ledger *ledger);
@@ -206,3 +171,17 @@ void ledger_resume(Ledger *ledger);
  * oldest tick that is owed starts at the latest, or of the withdrawal where that is later or
  * nothing will ever be due. */
 int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule);
+
+/* For what changes a ledger (ledger-change.h, ledger-skip.h). Return: the entry of that run, or
+ * NULL. */
+LedgerEntry *ledger_entry_of_run(Ledger *ledger, const char *run);
+/* Return: the entry of that tick where it is to be retried, or NULL. */
+LedgerEntry *ledger_entry_to_retry(Ledger *ledger, int64_t tick);
+/* Takes the entry. */
+void ledger_add_entry(Ledger *ledger, LedgerEntry *entry);
+/* Frees what it has, not the entry. */
+void ledger_entry_clear(LedgerEntry *entry);
+/* Return: whether nothing more is to come of what it covers. */
+bool ledger_entry_is_over(const LedgerEntry *entry);
+/* Return: whether it can be retried. */
+bool ledger_entry_may_retry(const LedgerEntry *entry);

@@ -7,6 +7,7 @@
 #include "backoff.h"
 #include "chance.h"
 #include "ensemble-memory.h"
+#include "ledger-change.h"
 #include "log.h"
 #include "message-id.h"
 #include "next-attempt.h"

@@ -14,6 +14,8 @@
 #include "ensemble-record.h"
 #include "expectation.h"
 #include "json-line.h"
+#include "ledger-change.h"
+#include "ledger-skip.h"
 #include "ledger.h"
 #include "member.h"
 #include "placement.h"

@@ -1,5 +1,6 @@
 /* See ledger-fixture.h. */
 #include "ledger-fixture.h"
+#include "ledger-change.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

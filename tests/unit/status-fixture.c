@@ -1,5 +1,6 @@
 /* See status-fixture.h. */
 #include "status-fixture.h"
+#include "ledger-change.h"
 
 #include <criterion/criterion.h>
 

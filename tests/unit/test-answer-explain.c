@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus-fixture.h"
+#include "ledger-change.h"
 #include "members.h"
 #include "run-record.h"
 #include "runs.h"

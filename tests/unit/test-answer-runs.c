@@ -7,6 +7,7 @@
 
 #include "bus-fixture.h"
 #include "digest-memory.h"
+#include "ledger-change.h"
 #include "paths.h"
 #include "run-record.h"
 #include "spread.h"

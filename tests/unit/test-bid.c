@@ -7,6 +7,7 @@
 #include "daemon-fixture.h"
 #include "heard.h"
 #include "jobset.h"
+#include "ledger-change.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"

@@ -3,6 +3,7 @@
 #include "claim.h"
 
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "paths.h"
 #include "tree.h"
 

@@ -6,6 +6,7 @@
 #include "fence-stand-in.h"
 #include "gate.h"
 #include "job-table.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "life.h"
 #include "paths.h"

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "decision-cells.h"
+#include "ledger-change.h"
 
 /* ---- the ends of time ---- */
 

@@ -6,6 +6,7 @@
 #include "clock-watch.h"
 #include "control.h"
 #include "gate.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "runs.h"
 #include "tree.h"

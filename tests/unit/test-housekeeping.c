@@ -4,6 +4,7 @@
 #include "daemon-fixture.h"
 #include "housekeeping.h"
 #include "journal.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 

@@ -8,6 +8,7 @@
 #include "daemon-fixture.h"
 #include "digest-memory.h"
 #include "journal.h"
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 #include "paths.h"
 #include "placement.h"

@@ -7,6 +7,7 @@
 #include "job-table.h"
 #include "journal.h"
 #include "ledger-cache.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "placement.h"

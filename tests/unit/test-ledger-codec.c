@@ -1,5 +1,6 @@
 /* The ledger's line of JSON: to the letter, there and back, and what is no ledger. */
 #include "json-line.h"
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 
 static Ledger *full_ledger(void) {

@@ -1,6 +1,8 @@
 /* Which ticks a ledger still owes, by one definition and after it gave way to another. Ticks are
  * small numbers: every 10 s from 10 on. */
+#include "ledger-change.h"
 #include "ledger-fixture.h"
+#include "ledger-skip.h"
 
 /* ---- what is owed ---- */
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 

@@ -1,4 +1,5 @@
 /* When a run of the job last succeeded, and whether it fails, by its ledger. */
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 
 /* The job is there since 5 s. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 #include "paths.h"
 

@@ -1,5 +1,7 @@
 /* The rules by which a ledger changes. Ticks are small numbers: every 10 s from 10 on. */
+#include "ledger-change.h"
 #include "ledger-fixture.h"
+#include "ledger-skip.h"
 
 /* Return: whether it was joined to the entry before. */
 static bool skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to,

@@ -2,6 +2,7 @@
  * is left, and not before nothing of them can live. */
 #include "counted-reads.h"
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "orphans.h"
 #include "paths.h"

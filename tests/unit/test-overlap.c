@@ -3,6 +3,7 @@
 #include "daemon-fixture.h"
 #include "decision.h"
 #include "job-table.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"

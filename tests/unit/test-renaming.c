@@ -11,6 +11,7 @@
 #include "job-ledger.h"
 #include "job-parts-fixture.h"
 #include "journal.h"
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 #include "temporary-tree.h"
 

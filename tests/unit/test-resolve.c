@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bus-fixture.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"

@@ -4,6 +4,7 @@
 #include "job-parts.h"
 #include "job-table.h"
 #include "ledger-cache.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"

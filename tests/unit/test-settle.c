@@ -1,5 +1,6 @@
 /* What a settle does when the other side is not as it was, in a whole daemon (daemon-fixture.h). */
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"

@@ -3,6 +3,7 @@
 #include "status-report.h"
 
 #include "digest-memory.h"
+#include "ledger-change.h"
 #include "status-fixture.h"
 #include "tree.h"
 

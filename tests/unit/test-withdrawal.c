@@ -4,6 +4,7 @@
 #include "withdrawal.h"
 
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "ledger-fixture.h"
 
 #define ROOT "/jobkeeper"
