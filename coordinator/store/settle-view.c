@@ -10,11 +10,25 @@
 #include "paths.h"
 #include "settle-asks.h"
 
+/* More often a job is not renamed while one of its runs is under way. */
+#define SETTLE_VIEW_LEFT_MAX 8
+
 typedef struct SettleViewLock {
         SettleView *view; /* weak: owns us */
         const char *path; /* borrowed from the record */
         bool exists;
 } SettleViewLock;
+
+static void settle_view_left_clear(void *data) {
+        g_free(((SettleViewLeft *)data)->path);
+}
+
+static void settle_view_set_ledger_job(SettleView *view, const char *job) {
+        g_free(view->ledger_job);
+        g_free(view->ledger_path);
+        view->ledger_job = g_strdup(job);
+        view->ledger_path = path_job(view->node->config->root, job);
+}
 
 SettleView *settle_view_new(const Node *node, const RunRecord *record, const char *owner,
                             bool only_if_claimed, SettleViewFunc func, void *userdata) {
@@ -27,9 +41,11 @@ SettleView *settle_view_new(const Node *node, const RunRecord *record, const cha
         view->func = func;
         view->userdata = userdata;
         view->record_path = path_run(root, record->job, record->run);
-        view->ledger_path = path_job(root, record->job);
+        settle_view_set_ledger_job(view, record->job);
         view->runs_path = path_runs(root, record->job);
         view->open_path = path_open_run(root, owner, record->job, record->run);
+        view->left = g_array_new(FALSE, TRUE, sizeof(SettleViewLeft));
+        g_array_set_clear_func(view->left, settle_view_left_clear);
         view->locks = g_array_new(FALSE, TRUE, sizeof(SettleViewLock));
         /* What a person says is no reason to let go of anything. */
         for (char **path = record->locks; path && *path && !record->resolution.at; path++) {
@@ -45,6 +61,8 @@ SettleView *settle_view_free(SettleView *view) {
         flight_free(view->flight);
         ledger_free(view->ledger);
         g_array_unref(view->locks);
+        g_array_unref(view->left);
+        g_free(view->ledger_job);
         g_free(view->record_path);
         g_free(view->ledger_path);
         g_free(view->runs_path);
@@ -172,13 +190,20 @@ static bool settle_view_is_newer(const RunRecord *ours, const char *name) {
                g_ascii_strtoull(name + strlen(prefix), NULL, 10) > ours->attempt;
 }
 
+/* Those of a name that the job got since. */
+static void settle_view_on_later_records(const ZkReply *reply, void *userdata) {
+        SettleView *view = userdata;
+
+        for (size_t i = 0; i < reply->n_children; i++)
+                view->newer_attempt |= settle_view_is_newer(view->record, reply->children[i]);
+}
+
 static void settle_view_on_records(const ZkReply *reply, void *userdata) {
         SettleView *view = userdata;
 
         view->no_directory = reply->code == ZK_NO_NODE;
         view->newer_attempt = false;
-        for (size_t i = 0; i < reply->n_children; i++)
-                view->newer_attempt |= settle_view_is_newer(view->record, reply->children[i]);
+        settle_view_on_later_records(reply, view);
 }
 
 static void settle_view_on_open(const ZkReply *reply, void *userdata) {
@@ -210,12 +235,39 @@ static bool settle_view_is_waited_for(const SettleView *view) {
         return view->record->resolution.at && entry && ledger_may_be_alive(entry);
 }
 
+static void settle_view_on_landed(ZkCode code, void *userdata);
+
+/* Return: 0 where the ledger of the name that the job has now is being read; negative errno. */
+static int settle_view_follow(SettleView *view) {
+        SettleViewLeft left = {.path = g_strdup(view->ledger_path),
+                               .version = view->ledger_version};
+        g_autofree char *job = g_strdup(view->ledger->renamed), *runs = NULL;
+        int r;
+
+        g_array_append_val(view->left, left);
+        settle_view_set_ledger_job(view, job);
+        runs = path_runs(view->node->config->root, job);
+        view->flight = flight_new(session_zk(view->node->session), settle_view_on_landed, view);
+        flight_get(view->flight, view->ledger_path, settle_view_on_ledger, view);
+        flight_get_children(view->flight, runs, settle_view_on_later_records, view);
+        r = flight_depart(view->flight);
+        if (r < 0)
+                view->flight = flight_free(view->flight);
+        return r;
+}
+
 static void settle_view_on_landed(ZkCode code, void *userdata) {
         SettleView *view = userdata;
+        bool left = view->ledger && view->ledger->renamed;
 
+        view->flight = flight_free(view->flight);
+        if (code == ZK_OK && left && view->left->len < SETTLE_VIEW_LEFT_MAX) {
+                if (settle_view_follow(view) >= 0)
+                        return;
+                code = ZK_UNKNOWN;
+        }
         if (!view->found && settle_view_is_waited_for(view))
                 view->verdict = SETTLE_VERDICT_WRITE;
-        view->flight = flight_free(view->flight);
         view->func(code, view->userdata);
 }
 
@@ -229,6 +281,8 @@ int settle_view_read(SettleView *view) {
         int r;
 
         flight_free(view->flight);
+        g_array_set_size(view->left, 0);
+        settle_view_set_ledger_job(view, view->record->job);
         view->verdict = settle_view_first_verdict(view);
         view->found = false;
         view->flight = flight_new(session_zk(view->node->session), settle_view_on_landed, view);

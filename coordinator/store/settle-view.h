@@ -1,7 +1,8 @@
 /* What a settle knows of the other side: whether the record stands there and what it says, the
  * ledger, which contenders and which open entry are left, whether there is a newer attempt. First
  * it is what this node believes anyway; when a write that was based on that fails, the truth is
- * read, all of it in one flight. */
+ * read, all of it in one flight. Where the job has another name since, what is open of it stands in
+ * the ledger of that: one more flight a name. */
 #pragma once
 
 #include "ledger.h"
@@ -11,6 +12,12 @@
 typedef struct Flight Flight;
 typedef struct SettleAsks SettleAsks;
 typedef struct SettleView SettleView;
+/* A ledger that the job has left, as it was read. */
+typedef struct SettleViewLeft {
+        char *path;
+        int32_t version;
+} SettleViewLeft;
+
 /* As FlightFunc: ZK_OK when all was read. The view may be read again or freed in it. */
 typedef void (*SettleViewFunc)(ZkCode code, void *userdata);
 
@@ -32,8 +39,11 @@ struct SettleView {
         bool record_known, found; /* found: what stands there is a record, and of our run */
         bool no_directory;        /* of records: somebody deleted the job */
         bool open_exists;
-        Ledger *ledger; /* NULL: there is none that we could read */
+        char *ledger_job; /* the name that the job has by now: at ledger_path stands its ledger */
+        Ledger *ledger;   /* NULL: there is none that we could read */
         int32_t ledger_version;
+        GArray *left;  /* SettleViewLeft: those of the names that it had since the run; they are as
+                          they were for as long as nothing but `ledger` changes */
         GArray *locks; /* SettleViewLock: of each contender of the record */
         SettleVerdict verdict;
         SettleAsks *asks; /* borrowed: read with the rest; or NULL */

@@ -68,17 +68,31 @@ static Zk *settle_zk(const Settle *settle) {
 /* Return: our own file's schedule where that is the definition in force, or NULL. */
 static const Schedule *settle_own_schedule(const Settle *settle) {
         const Settler *settler = settle->settler;
-        const JobSpec *spec = jobset_find_of_run(settler->jobset, settle->record->job);
+        const JobSpec *spec = jobset_find_of_run(settler->jobset, settle->view->ledger_job);
         const Ledger *ledger = settle->next_ledger;
         g_autofree char *digest = spec ? job_spec_digest(spec, settler->node->config) : NULL;
 
         return spec && g_str_equal(digest, ledger->digest) ? spec->schedule : NULL;
 }
 
+/* Return: newly allocated, the record as a run of the name that the job has now; NULL: it has that
+ * still. */
+static RunRecord *settle_renamed_record(const Settle *settle) {
+        RunRecord *renamed = NULL;
+
+        if (settle->view->left->len == 0)
+                return NULL;
+        renamed = run_record_copy(settle->record);
+        g_free(renamed->job);
+        renamed->job = g_strdup(settle->view->ledger_job);
+        return renamed;
+}
+
 /* The mark moves by the schedule in force, which is not ours where our file differs; one that is
  * too long to stand in the ledger is known only to who has it. */
 static void settle_in_ledger(Settle *settle) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        _cleanup_(run_record_freep) RunRecord *renamed = settle_renamed_record(settle);
         int r = ledger_schedule(settle->next_ledger, &schedule);
 
         const Schedule *in_force = r < 0 ? settle_own_schedule(settle) : schedule;
@@ -87,7 +101,7 @@ static void settle_in_ledger(Settle *settle) {
         if (zones_judge(settle->next_ledger, in_force, NULL,
                         (int64_t)(clock_realtime() / USEC_PER_SEC)) == ZONES_DIFFER)
                 in_force = NULL;
-        (void)ledger_settle(settle->next_ledger, settle->record, in_force,
+        (void)ledger_settle(settle->next_ledger, renamed ? renamed : settle->record, in_force,
                             node_server_time_or(settle->settler->node, settle->record->claimed));
 }
 
@@ -104,9 +118,9 @@ static void settle_finish_by_truth(Settle *settle, SettleOutcome outcome) {
         SettleView *view = settle->view;
         int32_t known = 0;
 
-        if (view->ledger && ledger_cache_get(ledgers, settle->record->job, &known) &&
+        if (view->ledger && ledger_cache_get(ledgers, view->ledger_job, &known) &&
             view->ledger_version > known)
-                ledger_cache_set(ledgers, settle->record->job, g_steal_pointer(&view->ledger),
+                ledger_cache_set(ledgers, view->ledger_job, g_steal_pointer(&view->ledger),
                                  view->ledger_version);
         settle_finish(settle, outcome);
 }
@@ -185,7 +199,7 @@ static void settle_remember(const Settle *settle, const ZkReply *reply) {
 
 static void settle_write_done(Settle *settle, const ZkReply *reply) {
         const Settler *settler = settle->settler;
-        const char *job = settle->record->job;
+        const char *job = settle->view->ledger_job;
 
         settle_remember(settle, reply);
         settle_asks_tell(settle->asks);
@@ -196,7 +210,7 @@ static void settle_write_done(Settle *settle, const ZkReply *reply) {
         if (settle->next_ledger && settle->ledger_op < reply->n_results)
                 ledger_cache_set(settler->ledgers, job, g_steal_pointer(&settle->next_ledger),
                                  reply->results[settle->ledger_op].stat.version);
-        pruner_note(settler->pruner, job);
+        pruner_note(settler->pruner, settle->record->job);
         settle_finish(settle, SETTLE_DONE);
 }
 
@@ -267,6 +281,15 @@ static void settle_add_asks(const Settle *settle, GArray *ops) {
                         node_server_time_or(node, clock_realtime()));
 }
 
+/* Nobody has taken the job back to a name that it had, while we write by the one that it has. */
+static void settle_add_left(const SettleView *view, GArray *ops) {
+        for (guint i = 0; i < view->left->len; i++) {
+                const SettleViewLeft *left = &g_array_index(view->left, SettleViewLeft, i);
+
+                zk_ops_add(ops, ZK_OP_CHECK, left->path, NULL, left->version);
+        }
+}
+
 static void settle_write(Settle *settle) {
         const SettleView *view = settle->view;
         g_autoptr(GArray) ops = zk_ops_new();
@@ -287,6 +310,8 @@ static void settle_write(Settle *settle) {
                         zk_ops_add(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
         if (ops->len > 0 && !view->no_directory)
                 settle_add_asks(settle, ops);
+        if (ops->len > 0)
+                settle_add_left(view, ops);
         if (ops->len == 0) /* nothing is left of the job */
                 settle_finish(settle, SETTLE_DONE);
         else if (zk_ops_send(ops, settle_zk(settle), settle_on_written, settle, &settle->write) < 0)
@@ -354,7 +379,7 @@ static void settle_trust_what_we_know(Settle *settle, int32_t record_version) {
         int32_t version = 0;
         const Ledger *ledger = ledger_cache_get(settler->ledgers, settle->record->job, &version);
 
-        if (record_version >= 0 && ledger && !settle->only_if_claimed)
+        if (record_version >= 0 && ledger && !ledger->renamed && !settle->only_if_claimed)
                 settle_view_believe(settle->view, record_version, ledger, version);
 }
 

@@ -15,6 +15,10 @@
  * is refined no more, also by the node that saw the end: it is told in the log where it is another.
  * Of the run, which may live still, nothing else is touched then. It is the one transaction: before
  * it nothing is said, after it all of it, whatever becomes of this process.
+ *
+ * Where the job was renamed since the run was claimed, its record stays under the name that it had,
+ * and what is open of it stands in the ledger of the name that it has: that is set, and those of
+ * the names before are checked to be left still.
  */
 #pragma once
 
