@@ -277,6 +277,28 @@ static bool in_force_skips_what_is_owed(InForce *in_force, int64_t now,
         return true;
 }
 
+/* By ours, which has no ticks, nobody would attempt it again. That is told as any attempt that is
+ * not made, and what follows the last one is asked for. Return: as above. */
+static bool in_force_gives_retry_up(InForce *in_force, const JobSpec *spec,
+                                    InForceVerdict *ret_verdict) {
+        const Ledger *ledger = in_force_ledger(in_force);
+        const LedgerEntry *retry = spec->schedule ? NULL : ledger_first_retry_by_ticks(ledger);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        DecisionSkip skip = {.count = 1,
+                             .gives_up = true,
+                             .why = {DECISION_KIND_OTHER, "its definition changed while it waited, "
+                                                          "and has no schedule any more"}};
+
+        if (!retry)
+                return false;
+        skip.from = skip.to = retry->tick;
+        skip.due = ledger_due(ledger, retry->tick, retry->tick);
+        (void)ledger_schedule(ledger, &schedule);
+        *ret_verdict = in_force_begun(
+            in_force, ledger_writer_skip(in_force->parts.writer, schedule, &skip, 1, true));
+        return true;
+}
+
 static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, const char *digest) {
         bool nobodys = in_force->nobodys && in_force_patience_left(in_force) == 0;
         int64_t now = in_force_now(); /* a tick of a second between two reads would be nobody's */
@@ -285,7 +307,8 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
 
         /* Of a job that was withdrawn for good nothing is owed, nor of one that is elsewhere. */
         if (*in_force_ledger(in_force)->digest && !in_force_ledger(in_force)->renamed &&
-            in_force_skips_what_is_owed(in_force, now, &verdict))
+            (in_force_gives_retry_up(in_force, spec, &verdict) ||
+             in_force_skips_what_is_owed(in_force, now, &verdict)))
                 return verdict;
         if (!in_force_may_send(in_force, digest, in_force_version(in_force)))
                 return IN_FORCE_REMEMBERS;

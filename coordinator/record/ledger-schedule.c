@@ -24,6 +24,16 @@ int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule) {
         return 0;
 }
 
+const LedgerEntry *ledger_first_retry_by_ticks(const Ledger *ledger) {
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+
+                if (entry->not_before > 0 && !entry->service)
+                        return entry;
+        }
+        return NULL;
+}
+
 void ledger_withdraw(Ledger *ledger, int64_t now) {
         ledger->withdrawn = now;
 }

@@ -111,6 +111,8 @@ bool ledger_may_be_alive(const LedgerEntry *entry);
 /* Return: the entry that is to be retried first, of those that may begin together the oldest; or
  * NULL. */
 const LedgerEntry *ledger_first_retry(const Ledger *ledger);
+/* Return: the oldest entry that is to be retried only while what is in force has ticks; or NULL. */
+const LedgerEntry *ledger_first_retry_by_ticks(const Ledger *ledger);
 /* Return: the entry of a run of the tick, by hand or not, that is under way or is to be retried; or
  * NULL. */
 const LedgerEntry *ledger_find_unsettled(const Ledger *ledger, int64_t tick);

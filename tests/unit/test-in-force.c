@@ -284,6 +284,65 @@ Test(in_force, what_is_owed_is_skipped_first) {
         cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), "older");
 }
 
+/* A tick of before is to be attempted again, in an hour. */
+static void know_retry(const char *digest, int64_t tick) {
+        g_autofree char *entries = g_strdup_printf(
+            "{'run':'%" G_GINT64_FORMAT "-1','tick':%" G_GINT64_FORMAT
+            ",'state':'failed','node':'n2','attempt':1,'not_before':%" G_GINT64_FORMAT "}",
+            tick, tick, now() + 3600);
+        Ledger *ledger = ledger_of(0, tick - 1, entries);
+
+        g_free(ledger->digest);
+        ledger->digest = g_strdup(digest);
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup("every 300d");
+        cr_assert_not_null(ledger_first_retry(ledger));
+        know_ledger(ledger);
+}
+
+/* Of what has no ticks nobody would attempt it. */
+Test(in_force, what_is_to_be_attempted_again_by_no_schedule_is_given_up_first) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        int64_t tick = now() - 100;
+        g_autofree char *record = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+
+        digest_memory_set(coordinator->digests, "b", "older");
+        know_retry("other", tick);
+        spec->schedule = schedule_free(spec->schedule);
+        g_free(own);
+        own = job_spec_digest(spec, coordinator->config);
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect_not_null(strstr(server_data(record), "attempt 2 is not made: its definition "
+                                                       "changed while it waited, and has no "
+                                                       "schedule any more"),
+                           "%s", server_data(record));
+        cr_expect(journal_has("is not retried: its definition changed while it waited"));
+        cr_expect_null(known(), "it is read again");
+        ledger = there();
+        cr_expect_null(ledger_first_retry(ledger));
+        cr_expect(ledger->failing);
+        cr_expect_str_eq(ledger->digest, "other");
+        ledger_cache_set(coordinator->store.ledgers, "b", g_steal_pointer(&ledger),
+                         server_node(PATH)->stat.version);
+        expect_writes();
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+}
+
+Test(in_force, what_another_schedule_goes_on_with_is_not) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        digest_memory_set(coordinator->digests, "b", "older");
+        know_retry("other", now() - 100);
+        expect_writes();
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+        cr_expect_not_null(ledger_first_retry(ledger));
+}
+
 /* Nothing is owed of what nobody has any more, and it is anybody's. */
 Test(in_force, what_was_withdrawn_for_good_is_taken_by_whoever_has_it) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;

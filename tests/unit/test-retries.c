@@ -388,6 +388,43 @@ Test(retries, what_is_given_up_is_followed) {
                                   "JOBKEEPER_PARENT_STATE=failed"));
 }
 
+/* In an hour another attempt would be made. */
+static void fail_for_an_hour(const char *keys) {
+        write_job_named("mail", "    exec: [/bin/echo]\n");
+        run_elsewhere(keys);
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        fail_elsewhere(USEC_PER_HOUR);
+        await_quiet();
+        cr_assert_eq(started->len, 0);
+}
+
+/* So does the file that takes the schedule away. */
+Test(retries, what_loses_its_schedule_is_given_up_and_followed) {
+        fail_for_an_hour("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                         "    retries: {attempts: 2, delay: 1h, max-delay: 1h}\n"
+                         "    on-failure: mail\n");
+        write_job("    exec: [/bin/true]\n    on-failure: mail\n");
+        reload();
+        await(tells_of_a, "a mail");
+        cr_expect(g_strv_contains((const char *const *)service_newest()->environment,
+                                  "JOBKEEPER_PARENT_STATE=failed"));
+        cr_expect_eq(records_that_say("attempt 2 is not made: its definition changed"), 1);
+}
+
+static bool is_recorded_as_given_up(void) {
+        return records_that_say("attempt 2 is not made: its definition changed") == 1;
+}
+
+/* Also where nothing follows, and where it becomes a service. */
+Test(retries, what_becomes_a_service_is_given_up) {
+        fail_for_an_hour("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                         "    retries: {attempts: 2, delay: 1h, max-delay: 1h}\n");
+        write_job("    mode: service\n    exec: [/bin/true]\n    nodes: [n2]\n");
+        reload();
+        await(is_recorded_as_given_up, "it is given up");
+}
+
 /* A mail waits for x and for a run of a's that fails, which another node has: x has come. */
 static void x_has_come_to_the_mail(void) {
         g_autofree char *data = NULL;
