@@ -4,6 +4,11 @@
  * Of a run of a service that may be alive the ledger knows as well, and nothing of the job begins
  * before its end is said: where its record was lost that is done by what the ledger has.
  *
+ * A job that was renamed is known by either name: the record of a run is under the name that the
+ * job had when it was claimed, and what its ledger has of it is under the one that it has now.
+ * Where the one that was said has no such run, it is looked for under those that lead to it or from
+ * it.
+ *
  * Only of what is unknown it is taken. Of an interrupted run is known how it ended: it was stopped.
  * While it is settled the daemon may die at any point: it is one transaction. Who asks again after
  * that is told what is recorded. */
@@ -22,14 +27,36 @@
 #include "settle.h"
 #include "statement.h"
 
+/* So many names of one job are looked at. */
+#define RESOLVE_NAMES_MAX 8
+
+/* What stands under a name of the job. */
+typedef struct ResolveName {
+        char *job;
+        RunRecord *record; /* of the run; NULL: there is none that can be read */
+        Ledger *ledger;    /* likewise */
+        unsigned newest;   /* attempt of the run's tick that there is a record of */
+        bool missing;      /* there is no such record */
+} ResolveName;
+
 /* What is said, and the settle that writes it. */
 typedef struct Word {
         RunState state;
         char *by, *why;
-        unsigned newest; /* attempt of the run's tick that there is a record of */
-        Ledger *ledger;  /* of the job; NULL: there is none that can be read */
+        GPtrArray *names; /* ResolveName: first the one that was said */
+        guint n_read;     /* of them */
+        unsigned newest;  /* attempt of the run's tick, under the name of the record or a later */
         Settle *settle;
 } Word;
+
+static void resolve_name_free(void *data) {
+        ResolveName *name = data;
+
+        run_record_free(name->record);
+        ledger_free(name->ledger);
+        g_free(name->job);
+        g_free(name);
+}
 
 static Word *word_of(const Answer *answer) {
         return answer->gone.userdata;
@@ -39,7 +66,7 @@ static void resolve_on_gone(const Answer *answer, void *userdata) {
         Word *word = userdata;
 
         settle_free(word->settle);
-        ledger_free(word->ledger);
+        g_ptr_array_unref(word->names);
         g_free(word->by);
         g_free(word->why);
         g_free(word);
@@ -103,22 +130,104 @@ static char *resolve_state_why(const RunRecord *record) {
 
 /* The record of a run that a service waits for the end of was lost: as far as the ledger knows it.
  */
-static void resolve_record_by_ledger(const Answer *answer) {
-        const Ledger *ledger = word_of(answer)->ledger;
-        const LedgerEntry *entry = ledger ? ledger_find_run(ledger, answer->run) : NULL;
+static void resolve_record_by_ledger(const Answer *answer, ResolveName *name) {
+        const LedgerEntry *entry = name->ledger ? ledger_find_run(name->ledger, answer->run) : NULL;
         RunRecord *record;
 
         if (!entry || !ledger_may_be_alive(entry))
                 return;
-        record = run_record_new(answer->job, answer->run);
+        record = run_record_new(name->job, answer->run);
         record->tick = entry->tick;
         record->attempt = entry->attempt;
         record->node = g_strdup(entry->node);
         record->state = RUN_UNKNOWN;
         record->continues = true;
         record->ended = record->claimed = entry->claimed; /* how long it lived is not known */
-        g_ptr_array_add(answer->records, record);
+        name->record = record;
 }
+
+/* ---- which name ---- */
+
+static ResolveName *resolve_find_name(const Word *word, const char *job) {
+        for (guint i = 0; job && i < word->names->len; i++) {
+                ResolveName *name = word->names->pdata[i];
+
+                if (g_str_equal(name->job, job))
+                        return name;
+        }
+        return NULL;
+}
+
+static void resolve_add_name(Word *word, const char *job) {
+        ResolveName *name;
+
+        if (!job || resolve_find_name(word, job) || word->names->len >= RESOLVE_NAMES_MAX)
+                return;
+        name = g_new0(ResolveName, 1);
+        name->job = g_strdup(job);
+        g_ptr_array_add(word->names, name);
+}
+
+/* Adds the names that lead from that one, and where the run is not known to be of it, to it. While
+ * a job waits to go on from another it has no ledger, and the files alone say so. */
+static void resolve_add_names_beside(const Answer *answer, const ResolveName *name) {
+        const JobSet *jobset = answer_view(answer)->jobset;
+        Word *word = word_of(answer);
+        const JobSpec *here = jobset_find(jobset, name->job),
+                      *now = jobset_find_was(jobset, name->job);
+
+        if (name->ledger)
+                resolve_add_name(word, name->ledger->renamed);
+        if (name->record)
+                return;
+        if (name->ledger)
+                resolve_add_name(word, name->ledger->was);
+        resolve_add_name(word, here ? here->books.was.job : NULL);
+        resolve_add_name(word, now ? now->name : NULL);
+}
+
+/* Return: the name under which there is something of the run; NULL: there is none. */
+static ResolveName *resolve_choose_name(const Answer *answer) {
+        const GPtrArray *names = word_of(answer)->names;
+
+        for (guint i = 0; i < names->len; i++) {
+                ResolveName *name = names->pdata[i];
+
+                if (!name->record)
+                        resolve_record_by_ledger(answer, name);
+                if (name->record)
+                        return name;
+        }
+        return NULL;
+}
+
+/* The answer is about the run by that name from now on. What the job did by later names counts. */
+static void resolve_take_name(Answer *answer, ResolveName *name) {
+        Word *word = word_of(answer);
+        RunRecord *record = g_steal_pointer(&name->record);
+
+        g_ptr_array_add(answer->records, record);
+        g_free(answer->job);
+        answer->job = g_strdup(name->job);
+        for (guint i = 0; name && i < word->names->len; i++) {
+                word->newest = MAX(word->newest, name->newest);
+                if (name->ledger)
+                        ledger_complete(name->ledger, record, false);
+                name = resolve_find_name(word, name->ledger ? name->ledger->renamed : NULL);
+        }
+}
+
+/* Return: whether there is no such record, rather than one that cannot be read. */
+static bool resolve_is_missing(const Answer *answer) {
+        const GPtrArray *names = word_of(answer)->names;
+        bool missing = true;
+
+        for (guint i = 0; i < names->len; i++)
+                missing &= ((const ResolveName *)names->pdata[i])->missing;
+        return missing;
+}
+
+/* ---- the settle ---- */
 
 /* Return: newly allocated, a part of a sentence; NULL: it can be resolved. */
 static char *resolve_why_not(const Answer *answer) {
@@ -143,21 +252,14 @@ static void resolve_settle(Answer *answer) {
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
 }
 
-static void resolve_on_read(Answer *answer) {
+/* Everything that there is to read is read. */
+static void resolve_judge(Answer *answer) {
+        ResolveName *name = resolve_choose_name(answer);
         g_autofree char *why = NULL;
 
-        if (answer->broken) {
-                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
-                             "what is recorded of the run could not be read from ZooKeeper");
-                return;
-        }
-        if (!resolve_record(answer))
-                resolve_record_by_ledger(answer);
-        if (resolve_record(answer) && word_of(answer)->ledger)
-                ledger_complete(word_of(answer)->ledger, resolve_record(answer), false);
-        if (!resolve_record(answer)) {
+        if (!name) {
                 answer_error(answer, BUS_ERROR_FAILED,
-                             answer->missing
+                             resolve_is_missing(answer)
                                  ? "there is no record of a run %s of job \"%s\" (jobkeeper "
                                    "history %s)"
                                  : "the record of run %s of job \"%s\" cannot be read (jobkeeper "
@@ -165,6 +267,7 @@ static void resolve_on_read(Answer *answer) {
                              answer->run, answer->job, answer->job);
                 return;
         }
+        resolve_take_name(answer, name);
         why = resolve_why_not(answer);
         if (why)
                 answer_error(answer, BUS_ERROR_FAILED, "run %s of job \"%s\" %s", answer->run,
@@ -173,39 +276,82 @@ static void resolve_on_read(Answer *answer) {
                 resolve_settle(answer);
 }
 
+/* ---- the reads ---- */
+
 static void resolve_on_record(Answer *answer, const char *tag, const ZkReply *reply) {
+        ResolveName *name = resolve_find_name(word_of(answer), tag);
         RunRecord *record = NULL;
 
-        (void)tag;
-        answer->missing = reply->code == ZK_NO_NODE;
-        answer->broken |= reply->code != ZK_OK && !answer->missing;
+        name->missing = reply->code == ZK_NO_NODE;
+        answer->broken |= reply->code != ZK_OK && !name->missing;
         if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &record) < 0)
                 return;
-        if (g_str_equal(record->job, answer->job) && g_str_equal(record->run, answer->run))
-                g_ptr_array_add(answer->records, record);
+        if (g_str_equal(record->job, name->job) && g_str_equal(record->run, answer->run))
+                name->record = record;
         else
                 run_record_free(record);
 }
 
 static void resolve_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {
-        Word *word = word_of(answer);
+        ResolveName *name = resolve_find_name(word_of(answer), tag);
 
-        (void)tag;
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         if (reply->code == ZK_OK)
-                (void)ledger_decode(reply->data, reply->data_size, &word->ledger);
+                (void)ledger_decode(reply->data, reply->data_size, &name->ledger);
 }
 
 static void resolve_on_records(Answer *answer, const char *tag, const ZkReply *reply) {
-        Word *word = word_of(answer);
+        ResolveName *name = resolve_find_name(word_of(answer), tag);
         int64_t tick = run_id_tick(answer->run);
 
-        (void)tag;
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 if (run_id_is_valid(reply->children[i]) && tick > 0 &&
                     run_id_tick(reply->children[i]) == tick)
-                        word->newest = MAX(word->newest, run_id_attempt(reply->children[i]));
+                        name->newest = MAX(name->newest, run_id_attempt(reply->children[i]));
+}
+
+/* Return: 0, or -ENOTCONN. */
+static int resolve_read_name(Answer *answer, const char *job) {
+        const char *root = answer_view(answer)->node->config->root;
+        g_autofree char *record = path_run(root, job, answer->run), *records = path_runs(root, job),
+                        *ledger = path_job(root, job);
+
+        if (answer_get(answer, record, job, resolve_on_record) < 0 ||
+            answer_get(answer, ledger, job, resolve_on_ledger) < 0 ||
+            answer_get_children(answer, records, job, resolve_on_records) < 0)
+                return -ENOTCONN;
+        return 0;
+}
+
+/* Of the names that were added since. */
+static void resolve_read(Answer *answer) {
+        Word *word = word_of(answer);
+
+        while (word->n_read < word->names->len) {
+                const ResolveName *name = word->names->pdata[word->n_read++];
+
+                if (resolve_read_name(answer, name->job) < 0) {
+                        answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+                        return;
+                }
+        }
+}
+
+static void resolve_on_read(Answer *answer) {
+        const Word *word = word_of(answer);
+
+        if (answer->broken) {
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
+                             "what is recorded of the run could not be read from ZooKeeper");
+                return;
+        }
+        for (guint i = 0; i < word->n_read; i++)
+                resolve_add_names_beside(answer, word->names->pdata[i]);
+        if (word->n_read < word->names->len)
+                resolve_read(answer);
+        else
+                resolve_judge(answer);
 }
 
 /* ---- the question ---- */
@@ -238,18 +384,6 @@ static int resolve_check_state(const char *word, RunState *ret_state, sd_bus_err
                                 "a run is resolved as \"succeeded\" or \"failed\"");
 }
 
-static void resolve_read(Answer *answer) {
-        const char *root = answer_view(answer)->node->config->root;
-        g_autofree char *record = path_run(root, answer->job, answer->run),
-                        *records = path_runs(root, answer->job),
-                        *ledger = path_job(root, answer->job);
-
-        if (answer_get(answer, record, NULL, resolve_on_record) < 0 ||
-            answer_get(answer, ledger, NULL, resolve_on_ledger) < 0 ||
-            answer_get_children(answer, records, NULL, resolve_on_records) < 0)
-                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
-}
-
 /* Also of a job that has left the files: its records are there. */
 int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
@@ -277,6 +411,8 @@ int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         person = answer_control_person(view, who);
         word->by = statement_clean(person);
         word->why = g_strdup(why);
+        word->names = g_ptr_array_new_with_free_func(resolve_name_free);
+        resolve_add_name(word, job);
         answer_on_gone(answer, resolve_on_gone, word);
         resolve_read(answer);
         return 1;

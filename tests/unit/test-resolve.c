@@ -1,6 +1,7 @@
 /* A run whose end a person says, in a whole daemon (bus-fixture.h): of which it is taken, what is
  * recorded then, what becomes of its tick, and that whoever saw the end does not change it. */
 #include <string.h>
+#include <unistd.h>
 
 #include "bus-fixture.h"
 #include "ledger-change.h"
@@ -23,12 +24,16 @@ static const char *record_of(const char *run) {
         return server_data(path);
 }
 
-static Ledger *the_ledger(void) {
-        const char *data = server_data(LEDGER);
+static Ledger *ledger_at(const char *path) {
+        const char *data = server_data(path);
         Ledger *ledger = NULL;
 
         cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0, "%s", data);
         return ledger;
+}
+
+static Ledger *the_ledger(void) {
+        return ledger_at(LEDGER);
 }
 
 static bool has_ledger(void) {
@@ -423,6 +428,120 @@ Test(resolve, what_has_no_record_and_no_entry_has_no_end) {
         cr_assert_str_neq(run, "7-1");
         ask_resolve("7-1", "failed", "seen");
         expect_said("there is no record of a run 7-1");
+}
+
+/* ---- a job with another name ---- */
+
+#define NEW ROOT "/jobs/b"
+
+/* The job goes on as b, which owes what a did. */
+static void go_on_as_b(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = the_ledger(),
+                                       *next = ledger_move(ledger, "a", "b");
+        g_autofree char *left = NULL, *data = ledger_encode(next);
+
+        ledger_leave(ledger, "b", next->from);
+        left = ledger_encode(ledger);
+        server_create(NEW, data, 0);
+        server_create(NEW "/runs", "", 0);
+        server_write(LEDGER, left);
+}
+
+static void ask_resolve_of(const char *job, const char *run) {
+        ask_as(bus, BUS_NAME_ROOT, "Resolve", "sssss", job, run, "succeeded", "seen", "alice");
+}
+
+/* What is owed for it stands under the one name, and its record under the other. */
+static void expect_resolved_by(const char *job) {
+        g_autofree char *run = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        open_idle_daemon("");
+        run = run_elsewhere(RUN_UNKNOWN, 1, true);
+        go_on_as_b();
+        ledger = ledger_at(NEW);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        ask_resolve_of(job, run);
+        expect_said("\"state\":\"succeeded\"");
+        expect_record(run, "\"resolved_by\":\"alice on n1\"");
+        ledger_free(ledger);
+        ledger = ledger_at(NEW);
+        cr_expect_null(ledger_first_retry(ledger), "%s", server_data(NEW));
+        cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
+}
+
+Test(resolve, a_run_of_a_job_with_another_name_by_the_old_one) {
+        expect_resolved_by("a");
+}
+
+Test(resolve, a_run_of_a_job_with_another_name_by_the_new_one) {
+        expect_resolved_by("b");
+}
+
+Test(resolve, a_run_since_then_by_the_old_one) {
+        g_autofree char *run = NULL, *path = NULL, *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        open_idle_daemon("");
+        run = run_elsewhere(RUN_UNKNOWN, 1, false);
+        go_on_as_b();
+        record = claim_elsewhere(2000, 1);
+        g_free(record->job);
+        record->job = g_strdup("b");
+        record->state = RUN_UNKNOWN;
+        record->ended = clock_realtime();
+        path = g_strconcat(NEW "/runs/", record->run, NULL);
+        data = run_record_encode(record);
+        server_create(path, data, 0);
+        ask_resolve_of("a", record->run);
+        expect_said("\"job\":\"b\"");
+        cr_expect(strstr(server_data(path), "\"state\":\"succeeded\""), "%s", server_data(path));
+        ask_resolve_of("a", "1000-7");
+        expect_said("there is no record of a run 1000-7 of job \"a\"");
+}
+
+Test(resolve, not_what_was_followed_by_another_attempt_by_the_new_name) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        open_idle_daemon("");
+        run = run_elsewhere(RUN_UNKNOWN, 1, true);
+        go_on_as_b();
+        path = g_strdup_printf(NEW "/runs/%" G_GINT64_FORMAT "-2", run_id_tick(run));
+        server_create(path, "{}", 0);
+        ask_resolve_of("a", run);
+        expect_said("was followed by attempt 2 of its tick, whose end counts");
+        ask_resolve_of("b", run);
+        expect_said("was followed by attempt 2 of its tick, whose end counts");
+        expect_record(run, "\"state\":\"unknown\"");
+}
+
+static bool goes_on_as_b(void) {
+        return strstr(server_data(NEW), "\"was\":\"a\"");
+}
+
+/* The new name waits for it, and has no ledger yet. */
+static void expect_waited_for_by(const char *record_is) {
+        g_autofree char *run = service_elsewhere(record_is),
+                        *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b",
+                        "    was: a\n    mode: service\n    exec: [/bin/true]\n    nodes: n2\n");
+        reload();
+        await_quiet();
+        cr_assert_null(server_node(NEW));
+        ask_resolve_of("b", run);
+        expect_said("\"service\":true");
+        expect_record(run, "\"state\":\"succeeded\"");
+        await(goes_on_as_b, "it goes on");
+}
+
+Test(resolve, a_service_that_another_name_waits_for) {
+        expect_waited_for_by("");
+}
+
+Test(resolve, a_service_that_another_name_waits_for_and_whose_record_is_gone) {
+        expect_waited_for_by(NULL);
 }
 
 /* ---- the node that ran it ---- */
