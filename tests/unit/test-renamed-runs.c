@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon-fixture.h"
+#include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"
