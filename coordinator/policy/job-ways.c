@@ -1,7 +1,9 @@
 /* See job-ways.h. The jobs are put in an order in which each comes behind those that it follows;
  * then one walk along it counts the ways from all beginnings at once. Only where that comes to too
- * many, which it seldom does, they are counted from each beginning alone. A job in the middle
- * begins by itself, too, but then less comes of it than of what leads to it. */
+ * many, which it seldom does, they are counted from each beginning alone: first along what it leads
+ * to, of which there is little, and only where that is too many along all links to those, to see
+ * which of them is in force longest. A job in the middle begins by itself, too, but then less comes
+ * of it than of what leads to it. */
 #include "job-ways.h"
 
 #include "job-graph.h"
@@ -20,13 +22,20 @@ typedef struct WayLink {
         bool cut;
 } WayLink;
 
+/* The same from the other end. */
+typedef struct WayNext {
+        WayNode *to;
+        bool together; /* with all others that are, it is one */
+} WayNext;
+
 struct WayNode {
         const JobSpec *job;
         GArray *links;   /* WayLink: how it is come to */
-        GPtrArray *next; /* WayNode: those that follow it */
+        GArray *next;    /* WayNext: those that follow it */
         unsigned before; /* links to it that were not walked yet */
         unsigned ways;   /* that lead to it */
         bool matters;    /* it, or one behind it, may be come to too often */
+        bool together;   /* those that are one were counted */
 };
 
 typedef struct Ways {
@@ -40,7 +49,7 @@ static void way_node_free(void *data) {
         WayNode *node = data;
 
         g_array_unref(node->links);
-        g_ptr_array_unref(node->next);
+        g_array_unref(node->next);
         g_free(node);
 }
 
@@ -62,12 +71,14 @@ static void way_link(guint from, guint to, void *userdata) {
         const WayLink link = {.from = first,
                               .after = job_links_after(&second->job->books.links, first->job->name),
                               .old = way_is_in(ways->before, first->job, second->job)};
+        WayNext next;
 
         for (guint i = 0; i < second->links->len; i++)
                 if (g_array_index(second->links, WayLink, i).from == first)
                         return;
         g_array_append_val(second->links, link);
-        g_ptr_array_add(first->next, second);
+        next = (WayNext){second, second->job->books.links.all && link.after};
+        g_array_append_val(first->next, next);
         second->before++;
 }
 
@@ -79,7 +90,7 @@ static void ways_sort(const Ways *ways) {
                 const WayNode *node = ways->order->pdata[i];
 
                 for (guint j = 0; j < node->next->len; j++) {
-                        WayNode *next = node->next->pdata[j];
+                        WayNode *next = g_array_index(node->next, WayNext, j).to;
 
                         if (--next->before == 0)
                                 g_ptr_array_add(ways->order, next);
@@ -95,7 +106,7 @@ static void ways_init(Ways *ways, const GPtrArray *jobs) {
 
                 node->job = jobs->pdata[i];
                 node->links = g_array_new(FALSE, FALSE, sizeof(WayLink));
-                node->next = g_ptr_array_new();
+                node->next = g_array_new(FALSE, FALSE, sizeof(WayNext));
                 g_ptr_array_add(ways->nodes, node);
         }
         job_graph_each(jobs, way_link, ways);
@@ -109,10 +120,19 @@ static void ways_clear(Ways *ways) {
 
 /* ---- how many lead to one ---- */
 
+static void way_node_leave(const WayNode *from, const WayNode *to) {
+        for (guint i = 0; i < from->next->len; i++)
+                if (g_array_index(from->next, WayNext, i).to == to) {
+                        g_array_remove_index_fast(from->next, i);
+                        return;
+                }
+}
+
 static void ways_cut(const Ways *ways, const WayNode *node, WayLink *link, const WayNode *start) {
         GPtrArray *followers = g_hash_table_lookup(ways->after, link->from->job->name);
 
         link->cut = true;
+        way_node_leave(link->from, node);
         if (followers)
                 (void)g_ptr_array_remove(followers, (gpointer)node->job);
         diagnostics_add(ways->diagnostics, &link->after->mark,
@@ -160,18 +180,82 @@ static void ways_find(const Ways *ways) {
         }
 }
 
-static void ways_limit_from(const Ways *ways, guint place) {
-        WayNode *start = ways->order->pdata[place];
+/* Return: newly allocated, the start and what it leads to, each behind those of them that it
+ * follows. */
+static GPtrArray *ways_reached(WayNode *start) {
+        g_autoptr(GPtrArray) found = g_ptr_array_new();
+        GPtrArray *order = g_ptr_array_new();
 
-        for (guint i = 0; i < ways->order->len; i++)
-                ((WayNode *)ways->order->pdata[i])->ways = 0;
-        start->ways = 1;
-        for (guint i = place + 1; i < ways->order->len; i++) {
-                WayNode *node = ways->order->pdata[i];
+        g_ptr_array_add(found, start);
+        g_ptr_array_add(order, start);
+        for (guint i = 0; i < found->len; i++) {
+                const GArray *next = ((const WayNode *)found->pdata[i])->next;
 
-                if (node->matters)
-                        way_node_count(ways, node, start);
+                for (guint j = 0; j < next->len; j++) {
+                        WayNode *to = g_array_index(next, WayNext, j).to;
+
+                        if (to->matters && to->before++ == 0)
+                                g_ptr_array_add(found, to);
+                }
         }
+        for (guint i = 0; i < order->len; i++) {
+                const GArray *next = ((const WayNode *)order->pdata[i])->next;
+
+                for (guint j = 0; j < next->len; j++) {
+                        WayNode *to = g_array_index(next, WayNext, j).to;
+
+                        if (to->matters && --to->before == 0)
+                                g_ptr_array_add(order, to);
+                }
+        }
+        return order;
+}
+
+static void way_next_add(const WayNext *next, unsigned ways) {
+        WayNode *to = next->to;
+
+        if (!to->matters || (next->together && to->together))
+                return;
+        to->ways += next->together ? 1 : ways;
+        to->together |= next->together;
+}
+
+/* Return: whether too many ways may lead from the first of them to one of the others. */
+static bool ways_may_be_too_many(const GPtrArray *order) {
+        for (guint i = 0; i < order->len; i++) {
+                const WayNode *node = order->pdata[i];
+
+                if (node->ways > JOB_WAYS_MAX)
+                        return true;
+                for (guint j = 0; j < node->next->len; j++)
+                        way_next_add(&g_array_index(node->next, WayNext, j), node->ways);
+        }
+        return false;
+}
+
+static void ways_forget(const GPtrArray *nodes) {
+        for (guint i = 0; i < nodes->len; i++) {
+                WayNode *node = nodes->pdata[i];
+
+                node->ways = 0;
+                node->together = false;
+        }
+}
+
+/* No ways are known, before and after. */
+static void ways_limit_from(const Ways *ways, WayNode *start) {
+        g_autoptr(GPtrArray) order = ways_reached(start);
+        bool too_many;
+
+        start->ways = 1;
+        too_many = ways_may_be_too_many(order);
+        ways_forget(order);
+        if (!too_many)
+                return;
+        start->ways = 1;
+        for (guint i = 1; i < order->len; i++)
+                way_node_count(ways, order->pdata[i], start);
+        ways_forget(order);
 }
 
 static bool way_node_begins(const WayNode *node) {
@@ -184,8 +268,9 @@ void job_ways_limit(const GPtrArray *jobs, GHashTable *after, GHashTable *before
 
         ways_init(&ways, jobs);
         ways_find(&ways);
+        ways_forget(ways.nodes);
         for (guint i = 0; i < ways.order->len; i++)
                 if (way_node_begins(ways.order->pdata[i]))
-                        ways_limit_from(&ways, i);
+                        ways_limit_from(&ways, ways.order->pdata[i]);
         ways_clear(&ways);
 }

@@ -304,24 +304,33 @@ static LinkedTurn linked_turn(const LinkedIndex *linked, const JobSpec *job,
                    : LINKED_OTHER;
 }
 
-static void linked_index_job(const LinkedIndex *linked, JobSpec *job, LinkedTurn turn) {
+typedef struct LinkedLink {
+        JobSpec *job;
+        const JobAfter *after;
+} LinkedLink;
+
+/* To whose turn each of its links belongs. */
+static void linked_take_turns(const LinkedIndex *linked, JobSpec *job, GArray **turns) {
         const GPtrArray *list = job->books.links.after;
 
         for (guint i = 0; list && i < list->len; i++) {
-                const JobAfter *after = list->pdata[i];
-                GPtrArray *followers = NULL;
+                const LinkedLink link = {job, list->pdata[i]};
 
-                if (linked_turn(linked, job, after) != turn)
-                        continue;
-                followers = linked_followers(linked->index, after->job);
-                if (followers->len < JOB_AFTER_MAX)
-                        g_ptr_array_add(followers, job);
-                else
-                        diagnostics_add(linked->diagnostics, &after->mark,
-                                        "job \"%s\" does not run after \"%s\", which is followed "
-                                        "by %d jobs already: let it follow one of those",
-                                        job->name, after->job, JOB_AFTER_MAX);
+                g_array_append_val(turns[linked_turn(linked, job, link.after)], link);
         }
+}
+
+static void linked_index_link(const LinkedIndex *linked, const LinkedLink *link) {
+        const JobAfter *after = link->after;
+        GPtrArray *followers = linked_followers(linked->index, after->job);
+
+        if (followers->len < JOB_AFTER_MAX)
+                g_ptr_array_add(followers, link->job);
+        else
+                diagnostics_add(linked->diagnostics, &after->mark,
+                                "job \"%s\" does not run after \"%s\", which is followed "
+                                "by %d jobs already: let it follow one of those",
+                                link->job->name, after->job, JOB_AFTER_MAX);
 }
 
 GHashTable *linked_jobs_index(const GPtrArray *jobs, GHashTable *before, Diagnostics *diagnostics) {
@@ -333,13 +342,20 @@ GHashTable *linked_jobs_index(const GPtrArray *jobs, GHashTable *before, Diagnos
             .files = files,
             .diagnostics = diagnostics,
         };
+        GArray *turns[LINKED_TURNS];
 
         for (guint i = 0; i < jobs->len; i++) {
                 JobSpec *job = jobs->pdata[i];
                 g_hash_table_insert(files, job->name, (gpointer)job->mark.file);
         }
         for (LinkedTurn turn = 0; turn < LINKED_TURNS; turn++)
-                for (guint i = 0; i < jobs->len; i++)
-                        linked_index_job(&linked, jobs->pdata[i], turn);
+                turns[turn] = g_array_new(FALSE, FALSE, sizeof(LinkedLink));
+        for (guint i = 0; i < jobs->len; i++)
+                linked_take_turns(&linked, jobs->pdata[i], turns);
+        for (LinkedTurn turn = 0; turn < LINKED_TURNS; turn++) {
+                for (guint i = 0; i < turns[turn]->len; i++)
+                        linked_index_link(&linked, &g_array_index(turns[turn], LinkedLink, i));
+                g_array_unref(turns[turn]);
+        }
         return linked.index;
 }
