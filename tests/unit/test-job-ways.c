@@ -197,3 +197,37 @@ Test(job_ways, many_jobs_take_no_time) {
         cr_expect_lt(work_time() - began, USEC_PER_SEC);
         cr_expect_gt(diagnostics_count(diagnostics), 0);
 }
+
+#define BEGINNINGS 4000
+#define BEHIND 1000
+#define LINKS_EACH 10
+
+static void add_layer(GString *text, char letter, unsigned step, char of, unsigned n) {
+        for (unsigned i = 0; i < BEHIND; i++) {
+                g_string_append_printf(text, "  %c%u: {exec: /b, after: [", letter, i);
+                for (unsigned j = 0; j < LINKS_EACH; j++)
+                        g_string_append_printf(text, "%s%c%u", j > 0 ? ", " : "", of,
+                                               (i + j * step) % n);
+                g_string_append(text, "]}\n");
+        }
+}
+
+/* All beginnings together come to each of the last more often than one may. */
+Test(job_ways, many_beginnings_take_no_time) {
+        g_autoptr(GString) jobs = g_string_new(NULL);
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_autoptr(GHashTable) after = NULL;
+        usec_t began;
+
+        for (unsigned i = 0; i < BEGINNINGS; i++)
+                g_string_append_printf(jobs, "  a%u: {exec: /b}\n", i);
+        add_layer(jobs, 'b', 61, 'a', BEGINNINGS);
+        add_layer(jobs, 'c', 41, 'b', BEHIND);
+        file = parse(jobs->str);
+        after = linked_jobs_index(file->jobs, NULL, diagnostics);
+        began = work_time();
+        job_ways_limit(file->jobs, after, NULL, diagnostics);
+        cr_expect_lt(work_time() - began, USEC_PER_SEC);
+        cr_expect_eq(diagnostics_count(diagnostics), 0);
+}
