@@ -200,7 +200,8 @@ static void pruning_on_ledger(const ZkReply *reply, void *userdata) {
         pruning->before = 0;
         if (reply->code == ZK_OK)
                 (void)ledger_decode(reply->data, reply->data_size, &ledger);
-        if (!ledger || !pruning->names || stuck)
+        /* Where the job goes on under another name, that ledger says what is open of these. */
+        if (!ledger || ledger->renamed || !pruning->names || stuck)
                 return;
         pruning_choose(pruning, ledger);
         if (pruning->chosen->len == 0)
