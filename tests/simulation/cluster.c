@@ -238,7 +238,6 @@ static void cluster_open_fleet(Cluster *cluster) {
         g_autofree char *config = plan_config(cluster->plan, ensemble_addresses(cluster->ensemble));
         const FleetOptions options = {cluster->directory, cluster->options->nodes, config,
                                       &cluster_watcher};
-        g_autofree char *jobs = plan_text(cluster->plan);
         WorldChance *drift = world_chance_new(cluster->world, "drift");
 
         cluster->fleet = fleet_new(cluster->world, &options);
@@ -246,6 +245,7 @@ static void cluster_open_fleet(Cluster *cluster) {
         fleet_listen_failed(cluster->fleet, cluster_on_failed_start, cluster);
         for (unsigned i = 0; i < cluster->options->nodes; i++) {
                 FleetNode *node = fleet_node(cluster->fleet, i);
+                g_autofree char *jobs = plan_text(cluster->plan, i);
 
                 machine_set_drift(fleet_node_machine(node),
                                   (int32_t)world_draw_between(drift, 0, 200) - 100);
@@ -338,7 +338,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->network = network_new(cluster->world);
         cluster->ensemble = ensemble_new(cluster->network, &servers);
         cluster->plan = plan_new(cluster->world, options->jobs, options->nodes);
-        cluster->history = history_new(cluster->world);
+        cluster->history = history_new(cluster->world, cluster->plan);
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
         surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);

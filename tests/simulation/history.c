@@ -25,6 +25,7 @@ typedef struct Want {
 
 struct History {
         World *world;
+        const Plan *plan;                              /* weak */
         GPtrArray *runs, *alive;                       /* of HistoryRun */
         GPtrArray *holds;                              /* of HistoryHold */
         unsigned n_holds;                              /* that there ever were */
@@ -52,10 +53,11 @@ static void history_hold_free(void *data) {
         g_free(hold);
 }
 
-History *history_new(World *world) {
+History *history_new(World *world, const Plan *plan) {
         History *history = g_new0(History, 1);
 
         history->world = world;
+        history->plan = plan;
         history->runs = g_ptr_array_new_with_free_func(history_run_free);
         history->alive = g_ptr_array_new();
         history->unwanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -83,11 +85,12 @@ History *history_free(History *history) {
 }
 
 void history_unwanted(const History *history, const char *job, const char *run) {
-        g_hash_table_add(history->unwanted, g_strconcat(job, ":", run, NULL));
+        g_hash_table_add(history->unwanted,
+                         g_strconcat(plan_first_name(history->plan, job), ":", run, NULL));
 }
 
 bool history_is_unwanted(const History *history, const char *job, const char *run) {
-        g_autofree char *key = g_strconcat(job, ":", run, NULL);
+        g_autofree char *key = g_strconcat(plan_first_name(history->plan, job), ":", run, NULL);
 
         return g_hash_table_contains(history->unwanted, key);
 }
@@ -122,7 +125,8 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
 
         run->number = history->runs->len;
         run->node = g_strdup(node);
-        run->job = g_strdup(service_variable(service, "JOBKEEPER_JOB"));
+        run->job =
+            g_strdup(plan_first_name(history->plan, service_variable(service, "JOBKEEPER_JOB")));
         run->run = g_strdup(service_variable(service, "JOBKEEPER_RUN_ID"));
         run->unit = g_strdup(service->spec->name);
         run->tick = run_id_tick(run->run); /* the variable has that of a run before as well */

@@ -24,7 +24,8 @@ typedef enum HistoryMatter {
 
 typedef struct HistoryRun {
         unsigned number; /* in the order in which they began */
-        char *node, *job, *run, *unit;
+        char *node, *run, *unit;
+        char *job;    /* as it was called first */
         int64_t tick; /* 0: manual */
         unsigned attempt;
         int64_t token;
@@ -56,7 +57,8 @@ typedef struct HistoryHold {
 
 typedef struct History History;
 
-History *history_new(World *world);
+/* `plan` lives longer. */
+History *history_new(World *world, const Plan *plan);
 History *history_free(History *history);
 DEFINE_CLEANUP(History, history_free);
 
@@ -101,7 +103,7 @@ usec_t history_without_since(const History *history, const char *node, const cha
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);
 
-/* A person wants that run to end. */
+/* A person wants that run to end. By any of the job's names, as the next. */
 void history_unwanted(const History *history, const char *job, const char *run);
 /* Return: whether somebody did. */
 bool history_is_unwanted(const History *history, const char *job, const char *run);

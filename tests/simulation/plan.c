@@ -94,7 +94,7 @@ PlanJob *plan_job_copy(const PlanJob *job) {
         return copy;
 }
 
-static void plan_note_edit(const Plan *plan, const PlanJob *job) {
+void plan_note_edit(const Plan *plan, const PlanJob *job) {
         for (unsigned i = 0; job->roll.each && i < plan->machines; i++)
                 g_ptr_array_add(plan->edits, plan_roll_instance(job, i));
         if (!job->roll.each)
@@ -249,6 +249,9 @@ static void plan_keep(Plan *plan) {
                 PlanJob *job = plan->kept->pdata[i];
 
                 g_hash_table_insert(plan->by_name, job->name, job);
+                if (plan_next_name(plan, job))
+                        g_hash_table_insert(plan->by_name, (gpointer)plan_next_name(plan, job),
+                                            job);
         }
 }
 
@@ -274,6 +277,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_services(plan, world);
         plan_draw_links(plan, world);
         plan_draw_config(plan, world);
+        plan->names = plan_names_new(plan);
         plan_keep(plan);
         return plan;
 }
@@ -282,6 +286,7 @@ Plan *plan_free(Plan *plan) {
         if (!plan)
                 return NULL;
         g_hash_table_unref(plan->by_name);
+        plan_names_free(plan->names);
         g_ptr_array_unref(plan->kept);
         g_ptr_array_unref(plan->instances);
         g_ptr_array_unref(plan->jobs);
@@ -382,11 +387,14 @@ static void plan_write_times(const PlanJob *job, GString *text) {
         plan_write_roll(&job->roll, text);
 }
 
-static void plan_write_job(const PlanJob *job, GString *text) {
+/* `name`: as the file has it. */
+static void plan_write_job(const PlanJob *job, const char *name, GString *text) {
         g_string_append_printf(text,
                                "  %s:\n    exec: [/bin/true]\n    history: %u\n"
                                "    stop-timeout: %us\n",
-                               job->name, job->forgets ? 4 : 1000, job->stop_timeout);
+                               name, job->forgets ? 4 : 1000, job->stop_timeout);
+        if (strcmp(name, job->name) != 0)
+                g_string_append_printf(text, "    was: %s\n", job->name);
         if (job->service.is)
                 plan_write_service(&job->service, text);
         else
@@ -396,30 +404,31 @@ static void plan_write_job(const PlanJob *job, GString *text) {
 }
 
 /* `edited` and `left_out` may be NULL. */
-static char *plan_write(const Plan *plan, const PlanJob *edited, const PlanJob *left_out) {
+static char *plan_write(const Plan *plan, unsigned machine, const PlanJob *edited,
+                        const PlanJob *left_out) {
         GString *text = g_string_new("jobs:\n");
 
         for (guint i = 0; i < plan->jobs->len; i++) {
                 const PlanJob *job = plan->jobs->pdata[i];
+                bool is_edited = edited && strcmp(edited->name, job->name) == 0;
 
                 if (job != left_out)
-                        plan_write_job(
-                            edited && strcmp(edited->name, job->name) == 0 ? edited : job, text);
+                        plan_write_job(is_edited ? edited : job, plan_name_on(plan, job, machine),
+                                       text);
         }
         return g_string_free(text, FALSE);
 }
 
-char *plan_text(const Plan *plan) {
-        return plan_write(plan, NULL, NULL);
+char *plan_text(const Plan *plan, unsigned machine) {
+        return plan_write(plan, machine, NULL, NULL);
 }
 
-char *plan_text_with(const Plan *plan, const PlanJob *edited) {
-        plan_note_edit(plan, edited);
-        return plan_write(plan, edited, NULL);
+char *plan_text_with(const Plan *plan, unsigned machine, const PlanJob *edited) {
+        return plan_write(plan, machine, edited, NULL);
 }
 
-char *plan_text_without(const Plan *plan, const PlanJob *left_out) {
-        return plan_write(plan, NULL, left_out);
+char *plan_text_without(const Plan *plan, unsigned machine, const PlanJob *left_out) {
+        return plan_write(plan, machine, NULL, left_out);
 }
 
 const PlanJob *plan_find(const Plan *plan, const char *name) {
@@ -433,21 +442,25 @@ const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *ma
         return plan_find(plan, name);
 }
 
-/* Return: when the first tick after that second starts. */
-static int64_t plan_next_start(const PlanJob *job, int64_t second) {
-        int64_t tick = (second / job->every + 1) * job->every;
+/* Return: when the first tick after that second starts, by whichever of its names it does first. */
+static int64_t plan_next_start(const Plan *plan, const PlanJob *job, int64_t second) {
+        int64_t tick = (second / job->every + 1) * job->every, start = INT64_MAX;
+        g_autofree const char **names = plan_both_names(plan, job);
 
-        return tick + spread_of(job->name, tick, job->delay);
+        for (const char **name = names; *name; name++)
+                start = MIN(start, tick + spread_of(*name, tick, job->delay));
+        return start;
 }
 
 bool plan_is_replaced(const Plan *plan, const char *name, int64_t after, int64_t now) {
         const PlanJob *job = plan_find(plan, name);
-        bool is = job && job->replaces && plan_next_start(job, after) <= now;
+        bool is = job && job->replaces && plan_next_start(plan, job, after) <= now;
 
         for (guint i = 0; job && job->replaces && i < plan->edits->len; i++) {
                 const PlanJob *edit = plan->edits->pdata[i];
 
-                is |= strcmp(edit->name, name) == 0 && plan_next_start(edit, after) <= now;
+                is |=
+                    strcmp(edit->name, job->name) == 0 && plan_next_start(plan, edit, after) <= now;
         }
         return is;
 }

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "plan-links.h"
+#include "plan-names.h"
 #include "plan-rolls.h"
 #include "plan-services.h"
 #include "world.h"
@@ -66,7 +67,8 @@ struct Plan {
         GPtrArray *kept;
         GPtrArray *edits; /* of PlanJob, as of those: what somebody has made of one for a while */
         GPtrArray *instances; /* those of `kept` that are of one machine */
-        GHashTable *by_name;  /* of `kept`, borrowed */
+        GHashTable *by_name;  /* of `kept`, borrowed; of one that gets another name under both */
+        PlanNames *names;
         unsigned machines;
         /* of every daemon */
         unsigned session_timeout, takeover_ms;
@@ -89,19 +91,22 @@ bool plan_is_mutex(const PlanLock *lock);
 
 /* Return: newly allocated, lines of jobkeeper.yaml. */
 char *plan_config(const Plan *plan, const char *servers);
-/* Return: newly allocated. */
-char *plan_text(const Plan *plan);
-/* The same with another definition of the job of that name, which is remembered. */
-char *plan_text_with(const Plan *plan, const PlanJob *edited);
+/* Return: newly allocated, the job file of that machine, by its number from 0. */
+char *plan_text(const Plan *plan, unsigned machine);
+/* The same with another definition of the job of that name, which was noted. */
+char *plan_text_with(const Plan *plan, unsigned machine, const PlanJob *edited);
 /* The same without one of them. */
-char *plan_text_without(const Plan *plan, const PlanJob *left_out);
+char *plan_text_without(const Plan *plan, unsigned machine, const PlanJob *left_out);
+/* Somebody has given the job of that name that definition: it is remembered. */
+void plan_note_edit(const Plan *plan, const PlanJob *job);
 /* Return: how many may hold that resource at once, of those that hold it exclusively. */
 unsigned plan_slots(const char *resource);
 /* Return: whether its runs continue without their locks. */
 bool plan_job_continues(const PlanJob *job);
 /* Return: whether a tick that comes after that second, and has come by `now`, ends a run of it. */
 bool plan_is_replaced(const Plan *plan, const char *name, int64_t after, int64_t now);
-/* Return: of those that ledgers are kept of; NULL where there is none of that name. */
+/* Return: of those that ledgers are kept of, by either name of one that has two; NULL where there
+ * is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);
 /* Return: what the job of `jobs` is on that machine: itself, where no machine has one of its own.
  */

@@ -7,6 +7,7 @@
 #include "checker.h"
 #include "ledger.h"
 #include "paths.h"
+#include "rename-checker.h"
 #include "run-record.h"
 
 #define ROOT "/jobkeeper"
@@ -14,13 +15,14 @@
 typedef struct Change {
         Checker *checker;
         const PlanJob *job;
+        const char *name; /* under which it is written */
         const Transaction *txn;
         const Ledger *before, *after;
 } Change;
 
 /* Return: whether the transaction writes a record that covers the tick. */
 static bool change_has_record(const Change *change, int64_t tick) {
-        g_autofree char *runs = path_runs(ROOT, change->job->name);
+        g_autofree char *runs = path_runs(ROOT, change->name);
 
         for (size_t i = 0; i < change->txn->n_ops; i++) {
                 const TransactionOp *op = &change->txn->ops[i];
@@ -65,7 +67,7 @@ static int64_t change_start(const Change *change, int64_t tick) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
 
         (void)ledger_schedule(change->after, &schedule);
-        return tick && schedule ? schedule_start(schedule, change->job->name, tick) : tick;
+        return tick && schedule ? schedule_start(schedule, change->name, tick) : tick;
 }
 
 static unsigned change_count_claimed(const Change *change) {
@@ -140,23 +142,19 @@ static void change_judge_entries(const Change *change) {
 }
 
 /* `before` NULL: it is the first. */
-static void checker_judge_change(Checker *checker, const PlanJob *job, const Transaction *txn,
-                                 const Ledger *before, const Ledger *after) {
-        const Change change = {checker, job, txn, before, after};
-
-        if (!before)
+static void checker_judge_change(const Change *change) {
+        if (!change->before)
                 return;
-        change_judge_mark(&change);
-        change_judge_entries(&change);
+        change_judge_mark(change);
+        change_judge_entries(change);
 }
 
-static const PlanJob *checker_job_of_ledger(const Checker *checker, const char *path) {
+/* Return: the name of the job whose ledger stands there, within the path; NULL: none does. */
+static const char *change_name_of_ledger(const char *path) {
         g_autofree char *jobs = path_jobs(ROOT);
         size_t length = strlen(jobs);
 
-        return strncmp(path, jobs, length) == 0 && path[length] == '/'
-                   ? plan_find(checker_plan(checker), path + length + 1)
-                   : NULL;
+        return strncmp(path, jobs, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
 
 /* What fails is committed as well, and changes nothing. */
@@ -167,14 +165,24 @@ static bool change_has_failed(const Transaction *txn) {
         return false;
 }
 
-void checker_on_commit(Checker *checker, const Transaction *txn) {
+/* Takes over the ledger. */
+static void checker_take_ledger(Checker *checker, const Transaction *txn, const PlanJob *job,
+                                const char *name, Ledger *ledger) {
         GHashTable *ledgers = checker_ledgers(checker);
+        const Change change = {checker, job, name, txn, g_hash_table_lookup(ledgers, job->name),
+                               ledger};
 
+        checker_judge_change(&change);
+        g_hash_table_insert(ledgers, job->name, ledger);
+}
+
+void checker_on_commit(Checker *checker, const Transaction *txn) {
         if (change_has_failed(txn))
                 return;
         for (size_t i = 0; i < txn->n_ops; i++) {
                 const TransactionOp *op = &txn->ops[i];
-                const PlanJob *job = op->path ? checker_job_of_ledger(checker, op->path) : NULL;
+                const char *name = op->path ? change_name_of_ledger(op->path) : NULL;
+                const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
                 Ledger *ledger = NULL;
 
                 if (!job || (op->type != TXN_SET && op->type != TXN_CREATE))
@@ -184,8 +192,9 @@ void checker_on_commit(Checker *checker, const Transaction *txn) {
                                          op->data ? op->data : "no data");
                         return;
                 }
-                checker_judge_change(checker, job, txn, g_hash_table_lookup(ledgers, job->name),
-                                     ledger);
-                g_hash_table_insert(ledgers, job->name, ledger);
+                if (rename_note_ledger(checker, job, name, ledger))
+                        checker_take_ledger(checker, txn, job, name, ledger);
+                else
+                        ledger_free(ledger);
         }
 }

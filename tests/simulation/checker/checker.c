@@ -7,12 +7,15 @@
 
 #include "ledger.h"
 #include "loss-checker.h"
+#include "paths.h"
+#include "rename-checker.h"
 #include "requests.h"
 #include "run.h"
 #include "service-checker.h"
 #include "trace.h"
 #include "write-checker.h"
 
+#define ROOT "/jobkeeper"
 /* max-skew, seconds. */
 #define SKEW 2
 /* A server that takes longer is given up, seconds. */
@@ -34,6 +37,7 @@ struct Checker {
         GHashTable *ledgers; /* job → Ledger */
         WriteBook *book;
         LossBook *losses;
+        RenameBook *renames;
         char *fault;
         const char *rule; /* that it breaks; constant */
 };
@@ -54,6 +58,7 @@ Checker *checker_new(World *world, const Plan *plan, const History *history) {
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, checker_drop_ledger);
         checker->book = write_book_new(checker);
         checker->losses = loss_book_new();
+        checker->renames = rename_book_new();
         return checker;
 }
 
@@ -65,6 +70,7 @@ Checker *checker_free(Checker *checker) {
         g_hash_table_unref(checker->ledgers);
         write_book_free(checker->book);
         loss_book_free(checker->losses);
+        rename_book_free(checker->renames);
         g_free(checker->fault);
         g_free(checker);
         return NULL;
@@ -112,6 +118,24 @@ WriteBook *checker_book(const Checker *checker) {
 
 LossBook *checker_losses(const Checker *checker) {
         return checker->losses;
+}
+
+RenameBook *checker_renames(const Checker *checker) {
+        return checker->renames;
+}
+
+const TreeNode *checker_find_record(const Checker *checker, const DataTree *tree, const char *job,
+                                    const char *run) {
+        const PlanJob *one = plan_find(checker->plan, job);
+        g_autofree const char **names = one ? plan_both_names(checker->plan, one) : NULL;
+        const TreeNode *node = NULL;
+
+        for (const char **name = names; name && *name && !node; name++) {
+                g_autofree char *path = path_run(ROOT, *name, run);
+
+                node = data_tree_find(tree, path);
+        }
+        return node;
 }
 
 usec_t checker_now(const Checker *checker) {

@@ -10,6 +10,8 @@
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
  *
+ * Of a job that gets another name (rename-checker.c): it is one job under both.
+ *
  * What is to run always (service-checker.c, service-watch.c) runs once, is begun again after its
  * pause, and is not left down.
  *
@@ -28,6 +30,7 @@
 typedef struct Checker Checker;
 typedef struct WriteBook WriteBook;
 typedef struct LossBook LossBook;
+typedef struct RenameBook RenameBook;
 
 /* `plan` and `history` live longer. */
 Checker *checker_new(World *world, const Plan *plan, const History *history);
@@ -90,17 +93,23 @@ const char *checker_rule(const Checker *checker);
 
 void checker_complain(Checker *checker, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const Plan *checker_plan(const Checker *checker);
+/* Return: the node of the record of that run, by whichever of the job's names; NULL: there is none.
+ */
+const TreeNode *checker_find_record(const Checker *checker, const DataTree *tree, const char *job,
+                                    const char *run);
 /* Return: the job that a contender says it stands for; NULL: none of the plan. */
 const PlanJob *checker_contender_job(const Checker *checker, const TreeNode *contender);
 const History *checker_history(const Checker *checker);
 /* A run begins. */
 void checker_judge_locks(Checker *checker, const HistoryRun *run);
-/* Return: job → Ledger, as it was committed last. */
+/* Return: job → Ledger, as it was committed last; of one that has another name by now, that of this
+ * one. */
 GHashTable *checker_ledgers(const Checker *checker);
 /* Return: of PlanLock, by the definition that the run was claimed by. Borrowed. */
 const GPtrArray *checker_locks(const Checker *checker, const HistoryRun *run);
 WriteBook *checker_book(const Checker *checker);
 LossBook *checker_losses(const Checker *checker);
+RenameBook *checker_renames(const Checker *checker);
 usec_t checker_now(const Checker *checker);
 /* Return: by how much the node's clock may be wrong while it goes by it, seconds: max-skew; and
  * where somebody has set it, what slow answers may explain. */

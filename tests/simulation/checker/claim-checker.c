@@ -7,6 +7,7 @@
 #include "control-pause.h"
 #include "control.h"
 #include "follow-checker.h"
+#include "name.h"
 #include "paths.h"
 #include "service-checker.h"
 #include "write-checker.h"
@@ -31,10 +32,20 @@ static gboolean queue_count(gpointer name, gpointer data, gpointer userdata) {
         return FALSE;
 }
 
+/* Return: newly allocated, what that lock of the job, or of an edit of it, is called by the name by
+ * which the run is claimed. */
+static char *claim_resource(const RunRecord *record, const PlanJob *job, const char *resource) {
+        g_autofree char *own = g_strconcat(NAME_OF_JOB_LOCK_PREFIX, job->name, NULL);
+
+        return g_str_equal(resource, own) ? g_strconcat(NAME_OF_JOB_LOCK_PREFIX, record->job, NULL)
+                                          : g_strdup(resource);
+}
+
 /* Return: the path of the run's contender for that resource; NULL where it names none. */
-static const char *claim_find_contender(const RunRecord *record, const char *resource) {
-        g_autofree char *locks = path_locks(ROOT),
-                        *head = g_strdup_printf("%s/%s/", locks, resource);
+static const char *claim_find_contender(const RunRecord *record, const PlanJob *job,
+                                        const char *resource) {
+        g_autofree char *locks = path_locks(ROOT), *name = claim_resource(record, job, resource),
+                        *head = g_strdup_printf("%s/%s/", locks, name);
 
         for (char **path = record->locks; path && *path; path++)
                 if (g_str_has_prefix(*path, head))
@@ -42,10 +53,10 @@ static const char *claim_find_contender(const RunRecord *record, const char *res
         return NULL;
 }
 
-static bool claim_has_lock(const RunRecord *record, const PlanLock *lock) {
+static bool claim_has_lock(const RunRecord *record, const PlanJob *job, const PlanLock *lock) {
         static const ContenderKind kinds[] = {
             [PLAN_SHARED] = CONTENDER_READER, [PLAN_EXCLUSIVE] = CONTENDER_WRITER};
-        const char *path = claim_find_contender(record, lock->resource);
+        const char *path = claim_find_contender(record, job, lock->resource);
         Contender contender;
 
         if (!path)
@@ -54,12 +65,13 @@ static bool claim_has_lock(const RunRecord *record, const PlanLock *lock) {
         return contender.kind == (lock->slots > 1 ? CONTENDER_SLOT : kinds[lock->mode]);
 }
 
-static bool claim_is_by(const RunRecord *record, const PlanJob *job) {
-        if (strcmp(job->name, record->job) != 0 ||
+/* `name`: what the job of the record was called first. */
+static bool claim_is_by(const RunRecord *record, const char *name, const PlanJob *job) {
+        if (strcmp(job->name, name) != 0 ||
             job->locks->len != (record->locks ? g_strv_length(record->locks) : 0))
                 return false;
         for (guint i = 0; i < job->locks->len; i++)
-                if (!claim_has_lock(record, job->locks->pdata[i]))
+                if (!claim_has_lock(record, job, job->locks->pdata[i]))
                         return false;
         return true;
 }
@@ -67,16 +79,17 @@ static bool claim_is_by(const RunRecord *record, const PlanJob *job) {
 /* Return: the definition, of all that the job ever had, whose locks these are; NULL: none is. */
 static const PlanJob *claim_find_definition(const Plan *plan, const PlanJob *job,
                                             const RunRecord *record) {
-        if (claim_is_by(record, job))
+        if (claim_is_by(record, job->name, job))
                 return job;
         for (guint i = 0; i < plan->edits->len; i++)
-                if (claim_is_by(record, plan->edits->pdata[i]))
+                if (claim_is_by(record, job->name, plan->edits->pdata[i]))
                         return plan->edits->pdata[i];
         return NULL;
 }
 
-static void claim_judge_lock(const Write *write, const RunRecord *record, const PlanLock *lock) {
-        const char *path = claim_find_contender(record, lock->resource);
+static void claim_judge_lock(const Write *write, const RunRecord *record, const PlanJob *job,
+                             const PlanLock *lock) {
+        const char *path = claim_find_contender(record, job, lock->resource);
         const TreeNode *node = path ? data_tree_find(write->tree, path) : NULL;
         Queue queue = {.before = 0};
 
@@ -172,7 +185,7 @@ static void claim_judge_locks(const Write *write, const RunRecord *record, Claim
                                  record->run, record->job, record->node);
         claimed->locks = definition ? definition->locks : job->locks;
         for (guint i = 0; i < claimed->locks->len; i++)
-                claim_judge_lock(write, record, claimed->locks->pdata[i]);
+                claim_judge_lock(write, record, job, claimed->locks->pdata[i]);
 }
 
 /* A run that somebody, or the end of another one, asked for is claimed with the request, so that

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "checker.h"
-#include "in-force.h"
 #include "ledger.h"
 #include "loss-checker.h"
-#include "name.h"
 #include "paths.h"
+#include "rename-checker.h"
 #include "run-record.h"
 #include "skip-record.h"
 #include "spread.h"
@@ -30,9 +29,6 @@
 #define CLAIMED_WITHIN 60
 /* From one window of a job to the next. */
 #define WINDOW_EACH 60
-/* The first ledger is made within this, and an edit read. */
-#define BEGUN_WITHIN USEC_PER_MINUTE
-#define READ_WITHIN (3 * USEC_PER_MINUTE)
 /* In the calm a run begins so soon after the start of its tick, seconds. */
 #define ON_TIME 5
 
@@ -77,7 +73,7 @@ static bool view_is_alone(const JobView *view) {
 
 /* Return: the second in which the tick starts, by the plan. */
 static int64_t view_start(const JobView *view, int64_t tick) {
-        return tick + spread_of(view->job->name, tick, view->job->delay);
+        return tick + spread_of(rename_name(view->checker, view->job), tick, view->job->delay);
 }
 
 /* Return: whether a run of the job lived in the second before, or began so much later at most. */
@@ -266,6 +262,8 @@ static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata
         const JobView *view = userdata;
         RunRecord *record = NULL;
 
+        if (g_hash_table_contains(view->records, name))
+                return FALSE; /* it went on under the other name */
         if (!node->data || run_record_decode(node->data, strlen(node->data), &record) < 0) {
                 checker_complain(view->checker, "%s is no record: %s", node->path,
                                  node->data ? node->data : "no data");
@@ -605,8 +603,7 @@ static void view_judge_runs(const JobView *view) {
 /* ---- one that has just ended ---- */
 
 void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree) {
-        g_autofree char *path = path_run(ROOT, run->job, run->run);
-        const TreeNode *node = data_tree_find(tree, path);
+        const TreeNode *node = checker_find_record(checker, tree, run->job, run->run);
         _cleanup_(run_record_freep) RunRecord *record = NULL;
 
         loss_judge(checker, run);
@@ -633,61 +630,6 @@ static void view_judge_delay(const JobView *view, const Ledger *ledger) {
                 checker_complain(view->checker, "job %s is delayed by %us, and its ledger says %s",
                                  view->job->name, view->job->delay,
                                  ledger->schedule ? ledger->schedule : "nothing");
-}
-
-static bool view_was_edited(const JobView *view, const char *node, const char *job, usec_t time) {
-        return history_was_edited(checker_history(view->checker), node, job,
-                                  usec_sub(time, READ_WITHIN), time + USEC_PER_MINUTE);
-}
-
-/* Return: whether the node could not put anything in force in the minute before that time: it was
- * off, or had no daemon, session or disk. */
-static bool view_was_kept(const JobView *view, const char *node, usec_t time) {
-        return history_befell(checker_history(view->checker), node,
-                              HISTORY_DAEMON | HISTORY_STANDSTILL | HISTORY_CRASH |
-                                  HISTORY_SESSION | HISTORY_DISK,
-                              usec_sub(time, BEGUN_WITHIN), time);
-}
-
-/* Return: whether the node waited until nobody had what is in force: a machine that has lost what
- * it knows of what it put in force (its disk was full, or it was handed what it had had before)
- * does not trust its file to be newer. */
-static bool view_was_patient(const JobView *view, const char *node, const char *job, usec_t time) {
-        const History *history = checker_history(view->checker);
-        usec_t from = usec_sub(time, IN_FORCE_PATIENCE + BEGUN_WITHIN);
-
-        return history_befell(history, node, HISTORY_DISK, 0, time) &&
-               (history_was_edited(history, node, job, from, time) ||
-                history_was_edited(history, node, NULL, from, time));
-}
-
-/* Return: whether there was something to begin with then, or before something kept the node from
- * it ever since: the cluster, or an edit of the job or of all files. */
-static bool view_may_begin(const JobView *view, const char *node, const char *job, usec_t time) {
-        while (time > BEGUN_WITHIN && !view_was_edited(view, node, job, time) &&
-               !view_was_edited(view, node, NULL, time)) {
-                if (view_was_patient(view, node, job, time))
-                        return true;
-                if (!view_was_kept(view, node, time))
-                        return false;
-                time -= BEGUN_WITHIN;
-        }
-        return true;
-}
-
-/* A machine has each tick since the first one that it could have known of: what stands in its
- * ledger began with the cluster, or anew after the job was edited there, or had left, be it since a
- * daemon began with a file that it could not read; or as soon after that as it could. */
-static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
-        const char *node = view->job->roll.node;
-        g_autofree char *base = job_name_base(view->job->name);
-        usec_t from = (usec_t)(ledger->from - MACHINE_EPOCH) * USEC_PER_SEC;
-
-        if (node && !view_may_begin(view, node, base, from))
-                checker_complain(view->checker,
-                                 "the ledger of %s begins at %" PRId64
-                                 ", and nobody has edited the job there",
-                                 view->job->name, ledger->from);
 }
 
 static gboolean view_look_at_contender(gpointer name, gpointer data, gpointer userdata) {
@@ -740,13 +682,18 @@ static void view_judge_all(const JobView *view, const Ledger *ledger, int64_t un
         view_judge_retries(view, ledger);
 }
 
-static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
-        g_autofree char *path = path_runs(ROOT, view->job->name);
-        const TreeNode *runs = data_tree_find(tree, path);
+static void view_take_records(JobView *view, const DataTree *tree, const char *name) {
+        g_autofree char *path = name ? path_runs(ROOT, name) : NULL;
+        const TreeNode *runs = name ? data_tree_find(tree, path) : NULL;
 
+        if (runs && runs->children)
+                g_tree_foreach(runs->children, view_take_record, view);
+}
+
+static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         if (!view->job->service.is)
                 view_judge_delay(view, ledger);
-        view_judge_beginning(view, ledger);
+        beginning_judge(view->checker, view->job, ledger);
         view_look_in_queues(view, tree);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)
@@ -754,8 +701,8 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         view->ticks = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         view->records = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, record_free);
         view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
-        if (runs && runs->children)
-                g_tree_foreach(runs->children, view_take_record, view);
+        view_take_records(view, tree, plan_next_name(checker_plan(view->checker), view->job));
+        view_take_records(view, tree, view->job->name);
         view_judge_skips(view);
         if (view->job->service.is)
                 view_judge_service(view, ledger);
@@ -768,7 +715,7 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
 
 static void checker_judge_ledger(Checker *checker, const DataTree *tree, const PlanJob *job,
                                  int64_t calm_from, int64_t until) {
-        g_autofree char *path = path_job(ROOT, job->name);
+        g_autofree char *path = path_job(ROOT, rename_name(checker, job));
         const TreeNode *node = data_tree_find(tree, path);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
         JobView view = {.checker = checker,
@@ -776,6 +723,7 @@ static void checker_judge_ledger(Checker *checker, const DataTree *tree, const P
                         .recent = (usec_t)until * USEC_PER_SEC,
                         .calm_from = calm_from};
 
+        rename_judge_end(checker, job);
         if (!node || !node->data || ledger_decode(node->data, strlen(node->data), &ledger) < 0)
                 checker_complain(checker, "job %s has no ledger", job->name);
         else

@@ -49,8 +49,11 @@ static bool checker_may_forget(const Checker *checker, const char *unit) {
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
 
-                if (unit_name_is_of_job(unit, job->name))
-                        return job->forgets;
+                g_autofree const char **names = plan_both_names(checker_plan(checker), job);
+
+                for (const char **name = names; *name; name++)
+                        if (unit_name_is_of_job(unit, *name))
+                                return job->forgets;
         }
         return false;
 }

@@ -215,12 +215,13 @@ void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *a
 
 /* ---- records that are deleted ---- */
 
-/* What stands in a ledger is kept, but that is the last one. */
+/* What stands in a ledger is kept, but that is the last one. What a job has done under another name
+ * stays there, whatever goes under this one. */
 void retry_judge_forgotten(const Write *write, const RunRecord *record) {
         for (unsigned attempt = 1; record->tick && attempt < record->attempt; attempt++) {
                 g_autofree char *run = g_strdup_printf("%" PRId64 "-%u", record->tick, attempt);
                 _cleanup_(run_record_freep) RunRecord *before =
-                    write_record(write, record->job, run, true);
+                    write_record_of(write, record->job, run, true);
 
                 if (before)
                         checker_complain(write->checker,

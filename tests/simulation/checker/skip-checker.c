@@ -27,7 +27,7 @@ static int64_t skip_start(const Skip *skip, int64_t tick) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
 
         return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
-                   ? schedule_start(schedule, skip->job->name, tick)
+                   ? schedule_start(schedule, skip->record->job, tick)
                    : tick;
 }
 
@@ -142,7 +142,7 @@ static bool skip_was_overtaken(const Skip *skip) {
  * in then. A further attempt only waits for the end. */
 static bool skip_came_in_a_pause(const Skip *skip, ControlPause *ret_pause) {
         json_t *control = write_control(skip->write);
-        bool found = control_pause_of(control, skip->job->name,
+        bool found = control_pause_of(control, skip->record->job,
                                       (usec_t)skip->write->txn->time_ms * USEC_PER_MSEC, ret_pause),
              is = found &&
                   (ret_pause->until == 0 ||

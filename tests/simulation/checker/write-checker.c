@@ -6,6 +6,7 @@
 #include "follow-checker.h"
 #include "loss-checker.h"
 #include "paths.h"
+#include "rename-checker.h"
 #include "service-checker.h"
 #include "turn-checker.h"
 
@@ -69,8 +70,12 @@ WriteBook *write_book_free(WriteBook *book) {
 
 /* ---- what is known ---- */
 
+static char *write_claim_key(const WriteBook *book, const char *job, const char *run) {
+        return g_strdup_printf("%s:%s", plan_first_name(checker_plan(book->checker), job), run);
+}
+
 const Claimed *write_book_find(const WriteBook *book, const char *job, const char *run) {
-        g_autofree char *key = g_strdup_printf("%s:%s", job, run);
+        g_autofree char *key = write_claim_key(book, job, run);
 
         return g_hash_table_lookup(book->claims, key);
 }
@@ -87,7 +92,7 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record) {
         Claimed *claimed = g_new0(Claimed, 1);
 
         *claimed = (Claimed){
-            .job = g_strdup(record->job),
+            .job = g_strdup(plan_first_name(checker_plan(write->checker), record->job)),
             .run = g_strdup(record->run),
             .node = g_strdup(record->node),
             .session = write->txn->session,
@@ -97,7 +102,7 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record) {
             .takeover_after = record->terms.takeover_after,
         };
         g_hash_table_replace(write->book->claims,
-                             g_strdup_printf("%s:%s", record->job, record->run), claimed);
+                             write_claim_key(write->book, record->job, record->run), claimed);
         return claimed;
 }
 
@@ -140,32 +145,51 @@ const char *write_data_after(const Write *write, const char *path) {
         return write_data(write, path, true);
 }
 
-RunRecord *write_record(const Write *write, const char *job, const char *run, bool after) {
-        g_autofree char *path = path_run(ROOT, job, run);
+RunRecord *write_record_of(const Write *write, const char *name, const char *run, bool after) {
+        g_autofree char *path = path_run(ROOT, name, run);
         const char *data = write_data(write, path, after);
         RunRecord *record = NULL;
 
         return data && run_record_decode(data, strlen(data), &record) == 0 ? record : NULL;
 }
 
-const Ledger *write_ledger(const Write *write, const char *job) {
-        return g_hash_table_lookup(checker_ledgers(write->checker), job);
+RunRecord *write_record(const Write *write, const char *name, const char *run, bool after) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), name);
+        const char *next = job ? plan_next_name(checker_plan(write->checker), job) : NULL;
+        RunRecord *record = write_record_of(write, job ? job->name : name, run, after);
+
+        return record || !next ? record : write_record_of(write, next, run, after);
 }
 
-Ledger *write_ledger_after(const Write *write, const char *job) {
-        g_autofree char *path = path_job(ROOT, job);
+const Ledger *write_ledger(const Write *write, const char *job) {
+        return g_hash_table_lookup(checker_ledgers(write->checker),
+                                   plan_first_name(checker_plan(write->checker), job));
+}
+
+static Ledger *write_ledger_of(const Write *write, const char *name) {
+        g_autofree char *path = path_job(ROOT, name);
         const char *data = write_data(write, path, true);
         Ledger *ledger = NULL;
 
         return data && ledger_decode(data, strlen(data), &ledger) == 0 ? ledger : NULL;
 }
 
+Ledger *write_ledger_after(const Write *write, const char *name) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), name);
+        const char *next = job ? plan_next_name(checker_plan(write->checker), job) : NULL;
+        Ledger *ledger = next ? write_ledger_of(write, next) : NULL;
+
+        return ledger ? ledger : write_ledger_of(write, job ? job->name : name);
+}
+
 /* ---- one operation after the other ---- */
 
 static void write_take_record(const Write *write, const char *job, const char *run) {
-        _cleanup_(run_record_freep) RunRecord *before = write_record(write, job, run, false),
-                                              *after = write_record(write, job, run, true);
+        _cleanup_(run_record_freep) RunRecord *before = write_record_of(write, job, run, false),
+                                              *after = write_record_of(write, job, run, true);
 
+        if (!before && after)
+                rename_judge_record(write, after);
         if (after) /* before a settle is noted */
                 follow_judge_record(write, before, after);
         if (!before && after && after->state == RUN_CLAIMED)
@@ -176,12 +200,16 @@ static void write_take_record(const Write *write, const char *job, const char *r
                 skip_judge(write, after);
 }
 
-static void write_take_ledger(const Write *write, const char *job) {
-        const Ledger *before = write_ledger(write, job);
-        _cleanup_(ledger_freep) Ledger *after = before ? write_ledger_after(write, job) : NULL;
+static void write_take_ledger(const Write *write, const char *name) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), name);
+        const Ledger *before = write_ledger(write, name);
+        _cleanup_(ledger_freep) Ledger *after = NULL;
 
+        if (!job || !rename_judge_ledger(write, job, name) || !before)
+                return;
+        after = write_ledger_after(write, name);
         if (after)
-                step_judge(write, job, before, after);
+                step_judge(write, job->name, before, after);
 }
 
 static void write_take_contender(const Write *write, const TransactionOp *op) {

@@ -4,10 +4,10 @@
  * claim-checker.c: who claims a run holds all its locks, and its tick was not decided.
  * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
- * skip gives as its reason was so. retry-checker.c: further attempts are made as the definition
- * says. follow-checker.c: what follows a run. roll-checker.c: what the machines do of a tick that
- * each of them runs. service-checker.c: what is kept running. time-checker.c: at the end, the times
- * that a record says. */
+ * skip gives as its reason was so. rename-checker.c: jobs that get another name. retry-checker.c:
+ * further attempts are made as the definition says. follow-checker.c: what follows a run.
+ * roll-checker.c: what the machines do of a tick that each of them runs. service-checker.c: what is
+ * kept running. time-checker.c: at the end, the times that a record says. */
 #pragma once
 
 #include <jansson.h>
@@ -18,7 +18,8 @@
 
 /* What was claimed. */
 typedef struct Claimed {
-        char *job, *run, *node;
+        char *job; /* as it was called first */
+        char *run, *node;
         int64_t session; /* of the claim */
         int64_t zxid;
         usec_t at;              /* true time */
@@ -36,7 +37,7 @@ typedef struct Claimed {
 WriteBook *write_book_new(Checker *checker);
 WriteBook *write_book_free(WriteBook *book);
 
-/* Return: the claim of that run; NULL: there was none. */
+/* Return: the claim of that run, by any of the job's names; NULL: there was none. */
 const Claimed *write_book_find(const WriteBook *book, const char *job, const char *run);
 
 /* Return: the host whose session that is; NULL: it is not known. */
@@ -62,9 +63,13 @@ const char *write_author(const Write *write);
 /* Return: how long the node has been no member, or had been when it came back just now; 0: it is
  * one. */
 usec_t write_gone_for(const Write *write, const char *node);
-/* Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
+/* In what follows a job is named by any of its names.
+ *
+ * Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
  * there is none. */
 RunRecord *write_record(const Write *write, const char *job, const char *run, bool after);
+/* The same, under that very name. */
+RunRecord *write_record_of(const Write *write, const char *name, const char *run, bool after);
 /* Return: the ledger before the transaction, borrowed, or a copy of it behind it; NULL: there is
  * none. */
 const Ledger *write_ledger(const Write *write, const char *job);
@@ -92,6 +97,8 @@ void settle_judge(const Write *write, const RunRecord *before, const RunRecord *
 void settle_judge_leaving(const Write *write, const char *path, const Claimed *claimed);
 /* A tick, or a range of them, is skipped. */
 void skip_judge(const Write *write, const RunRecord *record);
+/* At the end: where the ledger of what is one machine's begins. See beginning-checker.c. */
+void beginning_judge(Checker *checker, const PlanJob *job, const Ledger *ledger);
 /* The record of a run as it stands in the end, `written` then, true time. */
 void time_judge(Checker *checker, const HistoryRun *run, const RunRecord *record, usec_t written);
 /* Return: whether the definition has another attempt follow what ended so. */

@@ -45,7 +45,7 @@ typedef struct FaultKind {
 /* A fault of the families but server_faults and foreign_faults has a node as its target. */
 extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[],
     file_faults[], config_faults[], request_faults[], command_faults[], foreign_faults[],
-    fence_faults[];
+    fence_faults[], rename_faults[];
 
 /* Not a fault of its own: one of the others strikes a node right after it has asked for something
  * that counts (moment.h), where it does most harm. It has no `begin`. */

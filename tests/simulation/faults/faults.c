@@ -35,8 +35,8 @@ struct Faults {
 };
 
 static const FaultKind *const families[] = {
-    daemon_faults,  machine_faults, network_faults, server_faults, file_faults, config_faults,
-    request_faults, command_faults, foreign_faults, fence_faults,  aimed_faults};
+    daemon_faults,  machine_faults, network_faults, server_faults, file_faults,   config_faults,
+    request_faults, command_faults, foreign_faults, fence_faults,  rename_faults, aimed_faults};
 
 const FaultKind aimed_faults[] = {{"aimed", 3 * USEC_PER_SEC}, {NULL}};
 

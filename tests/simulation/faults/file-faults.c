@@ -23,7 +23,7 @@ static usec_t fault_spoil_file(const FaultSite *site, WorldChance *chance, const
 static usec_t fault_remove_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         FleetNode *node = fault_draw_node(site, chance, fault);
         const PlanJob *job = fault_draw_job(site, chance);
-        g_autofree char *text = plan_text_without(site->plan, job);
+        g_autofree char *text = plan_text_without(site->plan, fault->target, job);
 
         fault->job = job->name;
         return fault_spoil_file(site, chance, fault, node, text);
@@ -39,7 +39,7 @@ static usec_t fault_break_file(const FaultSite *site, WorldChance *chance, Fault
  * that it says, or within a job. */
 static usec_t fault_tear_file(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         FleetNode *node = fault_draw_node(site, chance, fault);
-        g_autofree char *text = plan_text(site->plan);
+        g_autofree char *text = plan_text(site->plan, fault->target);
         uint64_t job = world_draw_between(chance, 0, site->plan->jobs->len);
         char *at = text;
 
@@ -51,7 +51,7 @@ static usec_t fault_tear_file(const FaultSite *site, WorldChance *chance, FaultC
 
 static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
         FleetNode *node = fleet_node(site->fleet, fault->target);
-        g_autofree char *text = plan_text(site->plan);
+        g_autofree char *text = plan_text(site->plan, fault->target);
 
         fleet_node_write(node, FAULT_JOB_FILE, text);
         history_note_mended(site->history, fleet_node_name(node), fault->job);
@@ -61,14 +61,17 @@ static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
 
 /* ---- edits ---- */
 
-/* On those nodes, each of which is a bit. `note`: that it is so, or is not any more. */
-static void fault_write_some(const FaultSite *site, const FaultCase *fault, const char *text,
+/* On those nodes, each of which is a bit. `edited`: NULL: as the plan has it. `note`: that it is
+ * so, or is not any more. */
+static void fault_write_some(const FaultSite *site, const FaultCase *fault, const PlanJob *edited,
                              void (*note)(History *history, const char *node, const char *job)) {
         for (unsigned i = 0; i < fleet_size(site->fleet); i++) {
                 FleetNode *node = fleet_node(site->fleet, i);
+                g_autofree char *text = NULL;
 
                 if (!(fault->way & 1U << i))
                         continue;
+                text = edited ? plan_text_with(site->plan, i, edited) : plan_text(site->plan, i);
                 fleet_node_write(node, FAULT_JOB_FILE, text);
                 note(site->history, fleet_node_name(node), fault->job);
                 history_note_without(site->history, fleet_node_name(node), NULL);
@@ -78,12 +81,11 @@ static void fault_write_some(const FaultSite *site, const FaultCase *fault, cons
 
 static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, FaultCase *fault,
                                  const PlanJob *job) {
-        g_autofree char *text = plan_text_with(site->plan, job);
-
+        plan_note_edit(site->plan, job);
         fault->job = job->name; /* a name is the plan's, also of a copy */
         fault->way = 1U << fault->target |
                      (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
-        fault_write_some(site, fault, text, history_note_edit);
+        fault_write_some(site, fault, job, history_note_edit);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
@@ -135,9 +137,7 @@ static usec_t fault_edit_locks(const FaultSite *site, WorldChance *chance, Fault
 }
 
 static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) {
-        g_autofree char *text = plan_text(site->plan);
-
-        fault_write_some(site, fault, text, history_note_mended);
+        fault_write_some(site, fault, NULL, history_note_mended);
 }
 
 /* ---- the disk ---- */

@@ -15,6 +15,15 @@
 #define WISH_LOOK (2 * USEC_PER_SEC)
 #define WISH_LOOKS 60
 
+/* Return: the name under which the job of that first name stands at the servers just now. */
+static const char *fault_name(const FaultSite *site, const char *name) {
+        const PlanJob *job = plan_find(site->plan, name);
+        const char *next = job ? plan_next_name(site->plan, job) : NULL;
+        g_autofree char *path = next ? path_job("/jobkeeper", next) : NULL;
+
+        return path && data_tree_find(ensemble_tree(site->ensemble), path) ? next : name;
+}
+
 /* Return: of a job that is drawn, what it is on that node. */
 static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance,
                                      const FleetNode *node) {
@@ -30,7 +39,7 @@ static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, Fault
         /* Whoever asks for a run of a service is refused before it comes to anything. */
         if (!fleet_node_daemon(node) || !fault_node_works(node) || job->service.is)
                 return fault_miss(fault);
-        daemon_request(fleet_node_daemon(node), job->name);
+        daemon_request(fleet_node_daemon(node), plan_name_on(site->plan, job, fault->target));
         return 0;
 }
 
@@ -44,7 +53,7 @@ static const LedgerEntry *fault_claimed(const Ledger *ledger) {
 /* Somebody has what runs of a job ended, from any node. */
 static usec_t fault_stop_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        const char *name = fault_draw_job(site, chance, node)->name;
+        const char *name = fault_name(site, fault_draw_job(site, chance, node)->name);
         g_autofree char *path = path_job("/jobkeeper", name);
         const TreeNode *at = data_tree_find(ensemble_tree(site->ensemble), path);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -201,12 +210,13 @@ static usec_t fault_server_time(const FaultSite *site) {
         return (usec_t)MACHINE_EPOCH * USEC_PER_SEC + world_now(site->world);
 }
 
-/* `job`: "" for all. */
+/* `job`: "" for all. Whoever pauses one that has another name now does so by that, and whoever
+ * takes it back by the name by which it is paused. */
 static bool fault_change_pause(const FaultSite *site, json_t *control, const char *job,
                                bool wanted) {
         const ControlPause pause = {
             .said = {(char *)"somebody", (char *)"the database moves", fault_server_time(site)}};
-        const char *one = *job ? job : NULL;
+        const char *one = *job ? fault_name(site, job) : NULL;
         usec_t now = fault_server_time(site);
 
         if (control_is_paused(control, one, now, NULL) == wanted)
