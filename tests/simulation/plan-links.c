@@ -10,6 +10,10 @@
 #define FAILURE_ONCE_IN 8
 #define RECOVERY_ONCE_IN 10
 
+/* Of so many that are called one has no schedule of its own, and of so many others. */
+#define CALLED_ONLY_ONCE_IN 2
+#define BY_HAND_ONCE_IN 12
+
 static PlanJob *plan_draw_earlier(const Plan *plan, WorldChance *chance, guint number) {
         return plan->jobs->pdata[world_draw_between(chance, 0, number - 1)];
 }
@@ -75,6 +79,40 @@ void plan_draw_links(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+static bool plan_is_hook(const PlanJob *job, const PlanJob *hook) {
+        return g_strcmp0(job->links.on_failure, hook->name) == 0 ||
+               g_strcmp0(job->links.on_recovery, hook->name) == 0;
+}
+
+static bool plan_is_called(const Plan *plan, const PlanJob *job) {
+        bool is = job->links.after;
+
+        for (guint i = 0; i < plan->jobs->len; i++)
+                is |= plan_is_hook(plan->jobs->pdata[i], job);
+        return is;
+}
+
+/* What is said of ticks is not said of it; nor that it fails again and again, which attempts do. */
+static void plan_take_schedule(PlanJob *job) {
+        job->every = PLAN_NEVER;
+        job->delay = job->window = 0;
+        job->attempts = 1;
+        job->catches_up = job->catches_all = job->reruns = job->gives_in = job->forgets = false;
+}
+
+void plan_draw_unscheduled(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "unscheduled");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+                uint64_t one_in = plan_is_called(plan, job) ? CALLED_ONLY_ONCE_IN : BY_HAND_ONCE_IN;
+
+                if (world_draw_once_in(chance, one_in) && !job->roll.each && !job->service.is)
+                        plan_take_schedule(job);
+        }
+        world_chance_free(chance);
+}
+
 void plan_edit_links(PlanLinks *links) {
         const char *on_failure = links->on_failure;
 
@@ -97,11 +135,6 @@ void plan_write_links(const PlanLinks *links, GString *text) {
                 g_string_append_printf(text, "    on-failure: %s\n", links->on_failure);
         if (links->on_recovery)
                 g_string_append_printf(text, "    on-recovery: %s\n", links->on_recovery);
-}
-
-static bool plan_is_hook(const PlanJob *job, const PlanJob *hook) {
-        return g_strcmp0(job->links.on_failure, hook->name) == 0 ||
-               g_strcmp0(job->links.on_recovery, hook->name) == 0;
 }
 
 uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds) {

@@ -1,7 +1,7 @@
 /* What joins the jobs of a simulated cluster to each other: whose runs a job follows, and which
  * jobs are run when it has failed, or is well again. Each link leads from a job to one with a
  * larger number, so that there are no circles; what each machine runs follows nothing, and is
- * followed by what it calls alone. */
+ * followed by what it calls alone. What is called so need not have a schedule. */
 #pragma once
 
 #include <glib.h>
@@ -23,6 +23,9 @@ typedef struct PlanLinks {
 
 /* Of all jobs, by a chance of its own: what else is drawn stays as it is. */
 void plan_draw_links(const Plan *plan, World *world);
+/* The same: some of what others call, and a few that nothing does but people, have no schedule of
+ * their own. Once the links are drawn. */
+void plan_draw_unscheduled(const Plan *plan, World *world);
 /* As somebody may change them: to other ends, and the hooks exchanged. */
 void plan_edit_links(PlanLinks *links);
 /* Appends lines of a job file. */

@@ -276,6 +276,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_rolls(plan, world);
         plan_draw_services(plan, world);
         plan_draw_links(plan, world);
+        plan_draw_unscheduled(plan, world);
         plan_draw_config(plan, world);
         plan->names = plan_names_new(plan);
         plan_keep(plan);
@@ -362,19 +363,25 @@ static void plan_write_retries(const PlanJob *job, GString *text) {
                 g_string_append(text, "    on-owner-lost: rerun\n");
 }
 
-/* What is said of a job that comes due at times. */
+/* What is said of a job that comes due by itself. */
 static void plan_write_times(const PlanJob *job, GString *text) {
-        g_string_append_printf(text, "    every: %us\n    catch-up: %s\n    start-deadline: %us\n",
-                               job->every,
+        g_string_append_printf(text, "    every: %us\n    catch-up: %s\n", job->every,
                                job->catches_all  ? "all"
                                : job->catches_up ? "latest"
-                                                 : "none",
-                               job->deadline);
+                                                 : "none");
         if (job->delay > 0)
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->window > 0)
                 g_string_append_printf(text, "    window: {from: \"*:*\", for: %us}\n",
                                        job->window);
+        plan_write_retries(job, text);
+}
+
+/* What is said of one that is run time after time. */
+static void plan_write_runs(const PlanJob *job, GString *text) {
+        if (job->every != PLAN_NEVER)
+                plan_write_times(job, text);
+        g_string_append_printf(text, "    start-deadline: %us\n", job->deadline);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
         if (job->allows || job->queues || job->replaces)
@@ -382,7 +389,6 @@ static void plan_write_times(const PlanJob *job, GString *text) {
                                        job->allows   ? "allow"
                                        : job->queues ? "queue"
                                                      : "replace");
-        plan_write_retries(job, text);
         plan_write_links(&job->links, text);
         plan_write_roll(&job->roll, text);
 }
@@ -398,7 +404,7 @@ static void plan_write_job(const PlanJob *job, const char *name, GString *text) 
         if (job->service.is)
                 plan_write_service(&job->service, text);
         else
-                plan_write_times(job, text);
+                plan_write_runs(job, text);
         plan_write_loss(job, text);
         plan_write_locks(job, text);
 }

@@ -24,7 +24,7 @@ typedef struct PlanLock {
 
 struct PlanJob {
         char *name;        /* of what is of one machine with the machine's: JOB@NODE */
-        unsigned every;    /* seconds */
+        unsigned every;    /* seconds; PLAN_NEVER: it has no schedule */
         unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
         unsigned window;   /* seconds of each minute in which it may begin; 0: always */
         bool catches_up;   /* the latest missed tick is run */
@@ -49,6 +49,9 @@ struct PlanJob {
         PlanRoll roll;
         PlanService service;
 };
+
+/* Of such a job no tick comes, since the epoch began: it runs where something calls it. */
+#define PLAN_NEVER 4000000000U
 
 /* The longest pause between two attempts, seconds. */
 #define PLAN_MAX_DELAY 20

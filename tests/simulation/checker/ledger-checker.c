@@ -624,9 +624,14 @@ static void record_free(void *record) {
 /* What all files say by now. */
 static void view_judge_delay(const JobView *view, const Ledger *ledger) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        bool known = ledger_schedule(ledger, &schedule) >= 0;
 
-        if (ledger_schedule(ledger, &schedule) < 0 || !schedule ||
-            schedule_random_delay(schedule) != view->job->delay)
+        if (view->job->every == PLAN_NEVER) {
+                if (!known || schedule)
+                        checker_complain(
+                            view->checker, "job %s has no schedule, and its ledger says %s",
+                            view->job->name, ledger->schedule ? ledger->schedule : "nothing");
+        } else if (!known || !schedule || schedule_random_delay(schedule) != view->job->delay)
                 checker_complain(view->checker, "job %s is delayed by %us, and its ledger says %s",
                                  view->job->name, view->job->delay,
                                  ledger->schedule ? ledger->schedule : "nothing");

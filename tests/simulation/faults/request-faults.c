@@ -32,9 +32,27 @@ static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance,
         return plan_find_on(site->plan, site->plan->jobs->pdata[job], fleet_node_name(node));
 }
 
+/* One that has no schedule as often as any other: what nobody calls would not run at all. */
+static const PlanJob *fault_draw_wanted(const FaultSite *site, WorldChance *chance,
+                                        const FleetNode *node) {
+        const PlanJob *job = fault_draw_job(site, chance, node);
+        bool by_hand = world_draw_once_in(chance, 2);
+        g_autoptr(GPtrArray) unscheduled = g_ptr_array_new();
+
+        for (guint i = 0; i < site->plan->jobs->len; i++) {
+                PlanJob *other = site->plan->jobs->pdata[i];
+
+                if (other->every == PLAN_NEVER)
+                        g_ptr_array_add(unscheduled, other);
+        }
+        return by_hand && unscheduled->len > 0
+                   ? unscheduled->pdata[world_draw_between(chance, 0, unscheduled->len - 1)]
+                   : job;
+}
+
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        const PlanJob *job = fault_draw_job(site, chance, node);
+        const PlanJob *job = fault_draw_wanted(site, chance, node);
 
         /* Whoever asks for a run of a service is refused before it comes to anything. */
         if (!fleet_node_daemon(node) || !fault_node_works(node) || job->service.is)
