@@ -319,6 +319,8 @@ static void job_ledger_on_renaming(RenamingEvent event, void *userdata) {
                                                   : JOB_FAULT_DELAY);
                 return;
         case RENAMING_ELSEWHERE:
+                if (renaming_may_come_back(ledger->renaming))
+                        ledger->backoffs.drifted = (Backoff){0};
                 job_ledger_follow(
                     ledger, in_force_close(ledger->in_force, renaming_fault(ledger->renaming)));
                 return;
@@ -344,13 +346,24 @@ static void job_ledger_look_at_old_name(JobLedger *ledger) {
                 job_ledger_read_again(ledger, r == -ENOTCONN ? USEC_INFINITY : JOB_RETRY_DELAY);
 }
 
+static void job_ledger_look_at_new_name(JobLedger *ledger) {
+        int r =
+            renaming_look_back(ledger->renaming, ledger->spec, job_ledger_known(ledger)->renamed);
+
+        if (r < 0)
+                job_ledger_read_again(ledger, r == -ENOTCONN ? USEC_INFINITY : JOB_RETRY_DELAY);
+}
+
 static void job_ledger_on_read(JobLedger *ledger) {
         switch (in_force_rename_need(ledger->in_force, ledger->spec)) {
         case RENAME_NOT:
                 job_ledger_take(ledger);
                 return;
-        case RENAME_CLOSED:
-                job_ledger_follow(ledger, in_force_close(ledger->in_force, NULL));
+        case RENAME_LOOK_BACK:
+                if (clock_watch_is_good(ledger->clock))
+                        job_ledger_look_at_new_name(ledger);
+                else
+                        job_ledger_follow(ledger, in_force_close(ledger->in_force, NULL));
                 return;
         case RENAME_LOOK:
                 if (clock_watch_is_good(ledger->clock))

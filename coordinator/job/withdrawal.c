@@ -192,13 +192,15 @@ static void withdrawal_begin(Withdrawal *withdrawal, Ledger *ledger, int32_t ver
                                version, withdrawal_on_withdrawn, withdrawal, &withdrawal->call));
 }
 
-/* Return: for how long others may still say that they have it: also those whose connection just
- * broke, and those of a higher rank. */
+usec_t withdrawal_patience(const DaemonConfig *config) {
+        return config->session_timeout + 2 * config->tick_time +
+               PLACEMENT_RANKS * config->takeover_delay;
+}
+
+/* Return: for how long they may from now on. */
 static usec_t withdrawal_time_for_others(const Withdrawal *withdrawal, const Ledger *ledger) {
-        const DaemonConfig *config = withdrawal->withdrawals->node->config;
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        usec_t patience = config->session_timeout + 2 * config->tick_time +
-                          PLACEMENT_RANKS * config->takeover_delay;
+        usec_t patience = withdrawal_patience(withdrawal->withdrawals->node->config);
 
         (void)ledger_schedule(ledger, &schedule);
         return usec_sub((usec_t)ledger_withdrawal_shows(ledger, schedule) * USEC_PER_SEC + patience,

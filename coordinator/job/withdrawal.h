@@ -22,5 +22,8 @@ void withdrawals_add(Withdrawals *withdrawals, const char *job);
 void withdrawals_remove(Withdrawals *withdrawals, const char *job);
 /* The session is gone: begun again with the next. */
 void withdrawals_reset(Withdrawals *withdrawals);
+/* Return: for how long others may still say that they have a job: also those whose connection just
+ * broke, and those of a higher rank. */
+usec_t withdrawal_patience(const DaemonConfig *config);
 /* Return: how many are not over. */
 unsigned withdrawals_size(const Withdrawals *withdrawals);

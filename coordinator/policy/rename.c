@@ -17,8 +17,8 @@ RenameNeed rename_need(const Ledger *own, const JobSpec *spec, bool changed, boo
         if (!own->renamed)
                 return RENAME_NOT;
         if (was)
-                return changed ? RENAME_LOOK : RENAME_CLOSED;
-        return follows ? RENAME_NOT : RENAME_CLOSED;
+                return changed ? RENAME_LOOK : RENAME_LOOK_BACK;
+        return follows ? RENAME_NOT : RENAME_LOOK_BACK;
 }
 
 static Rename rename_of(RenameVerdict verdict, const LedgerEntry *run, const char *name) {
@@ -42,6 +42,21 @@ Rename rename_judge(const Ledger *own, const Ledger *old, const JobSpec *spec) {
         return rename_of(old ? RENAME_TAKES : RENAME_BEGINS, NULL, NULL);
 }
 
+/* Return: whether somebody has it, or may have. */
+static bool is_somebodys(const Ledger *ledger, bool absent) {
+        return ledger->renamed || (*ledger->digest && !(ledger->withdrawn && absent));
+}
+
+Rename rename_judge_back(const Ledger *own, const Ledger *next, bool absent) {
+        const LedgerEntry *run = ledger_first_claimed(own);
+
+        if (next && is_somebodys(next, absent))
+                return rename_of(RENAME_ELSEWHERE, NULL, own->renamed);
+        if (!run && next)
+                run = ledger_first_claimed(next);
+        return rename_of(run ? RENAME_WAITS : RENAME_BACK, run, NULL);
+}
+
 char *rename_left_text(const char *was, const char *name) {
         return g_strdup_printf("\"%s\" was renamed to \"%s\", and goes on as that", was, name);
 }
@@ -57,6 +72,20 @@ Ledger *rename_next_own(const Ledger *own, const Ledger *old, const JobSpec *spe
         next = ledger_copy(own);
         ledger_adopt_digest(next, "", now);
         return next;
+}
+
+Ledger *rename_next_back(const Ledger *own, const Ledger *next, const char *was,
+                         const JobSpec *spec, int64_t now) {
+        Ledger *back;
+
+        if (next) {
+                back = ledger_move(next, was, spec->name);
+                ledger_resume(back);
+        } else {
+                back = ledger_copy(own);
+                ledger_adopt_digest(back, "", now);
+        }
+        return back;
 }
 
 Ledger *rename_next_old(const Ledger *old, const JobSpec *spec, int64_t now) {

@@ -5,6 +5,10 @@
  * and closes the old one. Whoever claims writes the ledger at the version that he read, so nothing
  * is claimed under the old name after it: also not by a node whose file still has that. It waits
  * until no run of the old name is under way, since such a run holds the lock of the old name alone.
+ *
+ * Files of before, without `was`, take it back where nobody has the new name any more: with the
+ * same transaction the other way round. So one ledger of all its names is open at any time, and who
+ * reads another one sees where that leads.
  */
 #pragma once
 
@@ -12,9 +16,10 @@
 #include "ledger.h"
 
 typedef enum RenameNeed {
-        RENAME_NOT,    /* the ledger is to be taken as it is */
-        RENAME_LOOK,   /* the ledger of the old name says what is to be done */
-        RENAME_CLOSED, /* the job has left: nothing is claimed or skipped */
+        RENAME_NOT,       /* the ledger is to be taken as it is */
+        RENAME_LOOK,      /* the ledger of the old name says what is to be done */
+        RENAME_LOOK_BACK, /* the job has left, to where the ledger leads: that of the new name says
+                             whether it comes back; otherwise nothing is claimed or skipped */
 } RenameNeed;
 
 /* `own`: the job's ledger, NULL where there is none. `changed`: the job's definition here is not
@@ -24,10 +29,11 @@ typedef enum RenameNeed {
 RenameNeed rename_need(const Ledger *own, const JobSpec *spec, bool changed, bool follows);
 
 typedef enum RenameVerdict {
-        RENAME_NOTHING,   /* it has been done, or there is nothing to go on with */
-        RENAME_BEGINS,    /* the old name has no ledger: it gets one that is closed */
-        RENAME_TAKES,     /* the job goes on from the old name's */
-        RENAME_WAITS,     /* ... once this run is over */
+        RENAME_NOTHING, /* it has been done, or there is nothing to go on with */
+        RENAME_BEGINS,  /* the old name has no ledger: it gets one that is closed */
+        RENAME_TAKES,   /* the job goes on from the old name's */
+        RENAME_BACK,    /* the job takes back what the new name's has, which nobody has any more */
+        RENAME_WAITS,   /* one of these, once this run is over */
         RENAME_ELSEWHERE, /* what had the old name goes on under another one */
 } RenameVerdict;
 
@@ -41,6 +47,12 @@ typedef struct Rename {
  * look. */
 Rename rename_judge(const Ledger *own, const Ledger *old, const JobSpec *spec);
 
+/* The job has left (RENAME_LOOK_BACK). `next`: the ledger to which its own leads, over any names in
+ * between, NULL where there is none. `absent`: nobody who is there has that job, nor is anybody
+ * likely to come who has: also before it is withdrawn for good. Return: RENAME_BACK, WAITS, or
+ * ELSEWHERE. */
+Rename rename_judge_back(const Ledger *own, const Ledger *next, bool absent);
+
 /* For people. Return: newly allocated, a sentence: what had the name `was` goes on as `name`. */
 char *rename_left_text(const char *was, const char *name);
 
@@ -48,3 +60,7 @@ char *rename_left_text(const char *was, const char *name);
  * of the old name. `now`: CLOCK_REALTIME in seconds. */
 Ledger *rename_next_own(const Ledger *own, const Ledger *old, const JobSpec *spec, int64_t now);
 Ledger *rename_next_old(const Ledger *old, const JobSpec *spec, int64_t now);
+/* RENAME_BACK. The same of the job's own; that of the name that it had in between, `was`, becomes
+ * what rename_next_old() says. */
+Ledger *rename_next_back(const Ledger *own, const Ledger *next, const char *was,
+                         const JobSpec *spec, int64_t now);

@@ -24,6 +24,8 @@ static Ledger *ledger_from(const char *text) {
                                       : ledger_new(40, "");
         g_free(ledger->digest);
         ledger->digest = g_strdup(strstr(text, "withdrawn") ? "" : "digest");
+        if (strstr(text, "leaving"))
+                ledger->withdrawn = 50;
         if (strstr(text, "to "))
                 ledger->renamed = g_strdup(strstr(text, "to ") + strlen("to "));
         return ledger;
@@ -42,12 +44,12 @@ static const struct {
     {"alive", "old", false, false, RENAME_NOT},
     {"withdrawn", NULL, true, false, RENAME_NOT},
     {"withdrawn", "old", false, false, RENAME_LOOK},
-    {"left to old", NULL, true, false, RENAME_CLOSED},
-    {"left to old", NULL, false, false, RENAME_CLOSED},
+    {"left to old", NULL, true, false, RENAME_LOOK_BACK},
+    {"left to old", NULL, false, false, RENAME_LOOK_BACK},
     {"left to old", NULL, true, true, RENAME_NOT},
     {"left to old", NULL, false, true, RENAME_NOT},
-    {"left to old", "old", false, false, RENAME_CLOSED},
-    {"left to old", "old", false, true, RENAME_CLOSED},
+    {"left to old", "old", false, false, RENAME_LOOK_BACK},
+    {"left to old", "old", false, true, RENAME_LOOK_BACK},
     {"left to old", "old", true, false, RENAME_LOOK},
     {"left to x", "old", true, false, RENAME_LOOK},
 };
@@ -104,6 +106,62 @@ Test(rename, what_the_two_ledgers_say) {
                              verdicts[i].own, verdicts[i].old, rename.name);
                 cr_expect_eq(rename.run != NULL, rename.verdict == RENAME_WAITS);
         }
+}
+
+static const struct {
+        const char *own, *next;
+        bool absent;
+        RenameVerdict verdict;
+} returns[] = {
+    {"left to x", "alive", false, RENAME_ELSEWHERE},
+    {"left to x", "alive", true, RENAME_ELSEWHERE},
+    {"left to x", "leaving", false, RENAME_ELSEWHERE},
+    {"left to x", "leaving", true, RENAME_BACK},
+    {"left to x", "leaving, run ", true, RENAME_WAITS},
+    {"left to x", "withdrawn", false, RENAME_BACK},
+    {"left to x", "withdrawn, run ", false, RENAME_WAITS},
+    {"run , left to x", "withdrawn", false, RENAME_WAITS},
+    {"left to x", "left to y", true, RENAME_ELSEWHERE},
+    {"left to x", "withdrawn, left to y", true, RENAME_ELSEWHERE},
+    {"left to x", "-", false, RENAME_BACK},
+};
+
+Test(rename, whether_it_comes_back) {
+        for (size_t i = 0; i < G_N_ELEMENTS(returns); i++) {
+                _cleanup_(ledger_freep) Ledger *own = ledger_from(returns[i].own),
+                                               *next = ledger_from(returns[i].next);
+                const Rename rename = rename_judge_back(own, next, returns[i].absent);
+
+                cr_expect_eq(rename.verdict, returns[i].verdict, "%s, %s, %d: %d", returns[i].own,
+                             returns[i].next, returns[i].absent, rename.verdict);
+                cr_expect_eq(
+                    g_strcmp0(rename.name, rename.verdict == RENAME_ELSEWHERE ? "x" : NULL), 0);
+                cr_expect_eq(rename.run != NULL, rename.verdict == RENAME_WAITS);
+        }
+}
+
+/* With what was settled and is owed under the name in between. */
+Test(rename, what_comes_back) {
+        _cleanup_(job_spec_freep) JobSpec *spec = spec_of(NULL);
+        _cleanup_(ledger_freep) Ledger *own = ledger_from("left to x"), *back = NULL, *anew = NULL;
+        _cleanup_(ledger_freep) Ledger *next = ledger_of(
+            60, 0,
+            "{'run':'70-1','tick':70,'state':'failed','node':'n2','attempt':1,'not_before':90}");
+
+        next->withdrawn = 75;
+        next->last = run_record_new("x", "70-1");
+        back = rename_next_back(own, next, "x", spec, 80);
+        expect_ledger(back, "mark 60 | 70 failed 70-1");
+        cr_expect_not_null(ledger_first_retry(back));
+        cr_expect_str_eq(back->digest, next->digest);
+        cr_expect_null(back->renamed);
+        cr_expect_str_eq(back->was, "x");
+        cr_expect_str_eq(back->last->job, "new");
+        cr_expect_eq(back->withdrawn, 0);
+        anew = rename_next_back(own, NULL, "x", spec, 80);
+        cr_expect_str_eq(anew->digest, "");
+        cr_expect_null(anew->renamed);
+        cr_expect_eq(anew->from, 80);
 }
 
 /* The mark, and what is open above it, is the new name's; nothing is open under the old one. */

@@ -1,9 +1,10 @@
 /* Runs of a job that was renamed since they were claimed, in a whole daemon (daemon-fixture.h):
  * what is owed stands in the ledger of the name that the job has by then, and their ends count
- * there. */
+ * there. And of one that gets its old name back. */
 #include <unistd.h>
 
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
@@ -61,6 +62,11 @@ static bool has_started(void) {
 
 static bool is_over(void) {
         return runs_count(coordinator->runs) == 0;
+}
+
+static bool a_is_known(void) {
+        return node_is_ready(coordinator->node) && strstr(server_data(OLD), "\"digest\"") &&
+               digest_memory_get(coordinator->digests, "a");
 }
 
 static bool goes_on_as_b(void) {
@@ -261,4 +267,87 @@ Test(renamed_runs, names_that_lead_in_a_circle_keep_no_end_from_being_recorded) 
         await(is_over, "it is settled");
         cr_expect(raced);
         expect_state(RUN_SUCCEEDED);
+}
+
+/* ---- the files of before are back ---- */
+
+static bool b_is_withdrawn(void) {
+        return strstr(server_data(NEW), "\"withdrawn\"");
+}
+
+static bool b_is_absent(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"absent\":[\"b\"]");
+}
+
+static bool a_is_back(void) {
+        return !strstr(server_data(OLD), "\"renamed\"") &&
+               strstr(server_data(NEW), "\"renamed\":\"a\"") &&
+               digest_memory_get(coordinator->digests, "a") &&
+               !digest_memory_get(coordinator->digests, "b");
+}
+
+/* All machines have the file of before, and those that were away for a moment would be back. */
+static void take_the_file_back(const char *keys) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/b.yaml");
+        _cleanup_(ledger_freep) Ledger *lost = NULL;
+
+        cr_assert_eq(unlink(path), 0);
+        write_job(keys);
+        reload();
+        await(b_is_withdrawn, "it is withdrawn");
+        await(b_is_absent, "it is not here");
+        await_quiet();
+        cr_expect_not_null(strstr(server_data(OLD), "\"renamed\""), "not yet");
+        lost = ledger_at(NEW);
+        lost->withdrawn -= 180;
+        set_ledger(NEW, lost);
+        scheduled_job_look_again(job_table_find(coordinator->jobs, "a"));
+        await(a_is_back, "it is back");
+}
+
+Test(renamed_runs, a_job_gets_its_old_name_back) {
+        static const char keys[] = "    exec: [/bin/true]\n    nodes: [another]\n";
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"),
+                        *text = g_strconcat(keys, "    was: a\n", NULL);
+        _cleanup_(ledger_freep) Ledger *before = NULL, *own = NULL;
+
+        write_job(keys);
+        open_daemon();
+        await(a_is_known, "a ledger");
+        before = ledger_at(OLD);
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", text);
+        reload();
+        await(goes_on_as_b, "it goes on as b");
+        take_the_file_back(keys);
+        own = ledger_at(OLD);
+        cr_expect_eq(own->from, before->from, "it is no new job");
+        cr_expect_eq(own->withdrawn, 0);
+        cr_expect_str_eq(own->digest, before->digest);
+}
+
+/* What has run by the name in between has run. */
+Test(renamed_runs, nothing_is_run_again_by_an_old_name) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *keys = NULL,
+                        *keys_of_a = NULL;
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        write_job("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(a_is_known, "a ledger");
+        tick = due_soon(RERUN);
+        keys = keys_of_b("");
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", keys);
+        reload();
+        await(has_started, "a start");
+        cr_assert_not_null(strstr(server_data(NEW), "\"claimed\""), "by the new name");
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        keys_of_a = g_strdup(strchr(keys, '\n') + 1);
+        take_the_file_back(keys_of_a);
+        own = ledger_at(OLD);
+        cr_expect_eq(own->mark, tick);
+        serve_for(500 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 1);
 }

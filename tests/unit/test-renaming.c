@@ -356,6 +356,266 @@ Test(renaming, back) {
                          "\"new\" was renamed to \"old\", and goes on as that");
 }
 
+/* ---- the files of before are back ---- */
+
+#define PAUSED_OLD "{\"paused\":{\"jobs\":{\"old\":{\"by\":\"me\",\"why\":\"x\",\"since\":1}}}}"
+
+/* The job goes on as new, and this is what its ledger says. */
+static void go_on_as_new(const char *entries) {
+        put_old(entries);
+        read_until(ledger, "read");
+        digest_memory_set(coordinator->digests, "old", NULL);
+        digest_memory_set(coordinator->digests, "new", NULL);
+}
+
+static void write_ledger_at(const char *path, const Ledger *one) {
+        g_autofree char *data = ledger_encode(one);
+
+        server_write(path, data);
+}
+
+/* Somebody lost it so long ago. */
+static void lose_new(usec_t ago) {
+        _cleanup_(ledger_freep) Ledger *own = at(NEW);
+
+        ledger_withdraw(own, (int64_t)((clock_realtime() - ago) / USEC_PER_SEC));
+        write_ledger_at(NEW, own);
+}
+
+/* Nobody has had it. */
+static void withdraw_new(void) {
+        _cleanup_(ledger_freep) Ledger *own = at(NEW);
+
+        ledger_adopt_digest(own, "", 1000);
+        write_ledger_at(NEW, own);
+}
+
+static void expect_closed(void) {
+        _cleanup_(ledger_freep) Ledger *left = at(OLD);
+
+        cr_expect(job_ledger_is_drifted(before));
+        cr_expect_str_eq(job_ledger_fault(before),
+                         "\"old\" was renamed to \"new\", and goes on as that");
+        cr_expect_not_null(left->renamed);
+}
+
+/* Return: what stands under the old name, which the job has again; the new one is closed. */
+static Ledger *expect_back(void) {
+        _cleanup_(ledger_freep) Ledger *left = at(NEW);
+        Ledger *own = at(OLD);
+
+        cr_expect_null(own->renamed, "%s", server_data(OLD));
+        cr_expect_str_eq(left->renamed, "old");
+        cr_expect_eq(left->open->len, 0);
+        cr_expect(job_ledger_is_ours(before));
+        cr_expect_null(job_ledger_fault(before));
+        cr_expect(journal_has(
+            "the job goes on under this name again: no node has it as \"new\" any more"));
+        return own;
+}
+
+Test(renaming, what_nobody_has_by_the_new_name_is_taken_back) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+        g_autofree char *digest = own_digest();
+
+        go_on_as_new("");
+        read_until(before, "later");
+        expect_closed();
+        withdraw_new();
+        read_until(before, "read");
+        own = expect_back();
+        cr_expect_eq(own->mark, 40);
+        cr_expect_geq(own->from, 1000, "what came since is not owed");
+        cr_expect_str_eq(own->was, "new");
+        digest_memory_set(coordinator->digests, "new", digest); /* of one that has that still */
+        read_until(ledger, "later");
+        cr_expect(job_ledger_is_drifted(ledger));
+        cr_expect_str_eq(job_ledger_fault(ledger),
+                         "\"new\" was renamed to \"old\", and goes on as that");
+        cr_expect_null(strstr(server_data(OLD), "\"renamed\""));
+}
+
+static bool says_that_new_is_absent(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"absent\":[\"new\"]");
+}
+
+/* All that are there say so: nothing that is owed is lost. */
+Test(renaming, also_before_it_is_withdrawn_for_good) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+        g_autofree char *digest = own_digest();
+
+        go_on_as_new(ENTRY_FAILED);
+        read_until(before, "later");
+        await(says_that_new_is_absent, "it is not here");
+        serve_for(200 * USEC_PER_MSEC);
+        lose_new(0);
+        read_until(before, "later");
+        expect_closed();
+        lose_new(3 * USEC_PER_MINUTE);
+        read_until(before, "read");
+        own = expect_back();
+        cr_expect_eq(own->from, 10, "what was owed is owed still");
+        cr_expect_eq(own->mark, 40);
+        cr_expect_eq(own->withdrawn, 0);
+        cr_expect_str_eq(own->digest, digest);
+        cr_assert_not_null(ledger_first_retry(own));
+        cr_expect_str_eq(ledger_first_retry(own)->run, "50-1");
+}
+
+Test(renaming, not_while_a_member_may_have_it) {
+        go_on_as_new("");
+        read_until(before, "later");
+        await(says_that_new_is_absent, "it is not here");
+        join_n2();
+        lose_new(3 * USEC_PER_MINUTE);
+        read_until(before, "later");
+        expect_closed();
+}
+
+Test(renaming, what_runs_by_the_new_name_is_waited_for) {
+        _cleanup_(ledger_freep) Ledger *own = NULL, *back_again = NULL;
+
+        go_on_as_new("");
+        own = ledger_of(40, 10, ENTRY_RUNS);
+        g_free(own->digest);
+        own->digest = g_strdup("");
+        write_ledger_at(NEW, own);
+        read_until(before, "later");
+        cr_expect(job_ledger_waits(before));
+        cr_expect_str_eq(job_ledger_fault(before),
+                         "goes on from \"new\" once run 50-1 on n2 is over");
+        cr_expect_not_null(strstr(server_data(OLD), "\"renamed\""));
+        g_ptr_array_set_size(own->open, 0);
+        own->mark = 50;
+        write_ledger_at(NEW, own);
+        read_until(before, "read");
+        back_again = expect_back();
+        cr_expect_eq(back_again->mark, 50, "what ran is not run again");
+}
+
+static bool takes_back(const ZkCall *call) {
+        return call_has(call, ZK_OP_SET, OLD);
+}
+
+/* Somebody has the file with the new name after all. */
+static ServerWay adopt_first(const ZkCall *call) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        if (raced || !takes_back(call))
+                return SERVER_ANSWER;
+        raced = true;
+        own = at(NEW);
+        ledger_adopt_digest(own, "digest", 1001);
+        write_ledger_at(NEW, own);
+        return SERVER_ANSWER;
+}
+
+Test(renaming, of_two_that_begin_at_once_one_does) {
+        raced = false;
+        go_on_as_new("");
+        withdraw_new();
+        server.way = adopt_first;
+        read_until(before, "later");
+        cr_expect(raced);
+        expect_closed();
+        cr_expect_null(strstr(server_data(NEW), "\"renamed\""), "%s", server_data(NEW));
+}
+
+/* Likewise where nothing is known of it any more. */
+static ServerWay make_first(const ZkCall *call) {
+        if (raced || !takes_back(call))
+                return SERVER_ANSWER;
+        raced = true;
+        server_create(NEW, "{\"v\":1,\"mark\":0,\"from\":5,\"digest\":\"x\",\"open\":[]}", 0);
+        return SERVER_ANSWER;
+}
+
+static void forget_new(void) {
+        go_on_as_new("");
+        server_remove(NEW "/runs");
+        server_remove(NEW);
+}
+
+Test(renaming, a_new_name_that_was_forgotten_begins_beside_nothing) {
+        raced = false;
+        forget_new();
+        server.way = make_first;
+        read_until(before, "later");
+        cr_expect(raced);
+        expect_closed();
+}
+
+Test(renaming, from_one_that_was_forgotten_the_job_begins_anew) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        forget_new();
+        read_until(before, "read");
+        own = expect_back();
+        cr_expect_gt(own->from, 1000);
+        cr_expect_not_null(server_node(NEW "/runs"));
+}
+
+/* The job had two names since. */
+Test(renaming, over_a_name_in_between) {
+        _cleanup_(ledger_freep) Ledger *left = NULL, *next = NULL, *own = NULL, *other = NULL;
+
+        go_on_as_new(ENTRY_FAILED);
+        left = at(NEW);
+        next = ledger_move(left, "new", "other");
+        ledger_leave(left, "other", 60);
+        write_ledger_at(NEW, left);
+        {
+                g_autofree char *data = ledger_encode(next);
+
+                server_create(ROOT "/jobs/other", data, 0);
+                server_create(ROOT "/jobs/other/runs", "", 0);
+        }
+        read_until(before, "later");
+        expect_closed();
+        ledger_adopt_digest(next, "", 1000);
+        write_ledger_at(ROOT "/jobs/other", next);
+        read_until(before, "read");
+        own = at(OLD);
+        other = at(ROOT "/jobs/other");
+        cr_expect_null(own->renamed);
+        cr_expect_str_eq(own->was, "other");
+        cr_expect_str_eq(other->renamed, "old");
+        cr_expect_not_null(strstr(server_data(NEW), "\"renamed\":\"other\""));
+}
+
+Test(renaming, names_that_lead_in_a_circle_are_closed) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        go_on_as_new("");
+        own = at(NEW);
+        ledger_leave(own, "old", 60);
+        write_ledger_at(NEW, own);
+        read_until(before, "later");
+        expect_closed();
+}
+
+Test(renaming, what_cannot_be_read_by_the_new_name_is_not_taken_back) {
+        go_on_as_new("");
+        server_write(NEW, "rubbish");
+        read_until(before, "later");
+        expect_closed();
+}
+
+Test(renaming, its_pause_comes_back) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        server_write(ROOT "/control", PAUSED_OLD);
+        await_quiet();
+        go_on_as_new("");
+        await_quiet();
+        cr_assert_not_null(strstr(server_data(ROOT "/control"), "\"new\""));
+        withdraw_new();
+        read_until(before, "read");
+        own = expect_back();
+        cr_expect_not_null(strstr(server_data(ROOT "/control"), "\"old\""));
+        cr_expect_null(strstr(server_data(ROOT "/control"), "\"new\""));
+}
+
 /* One that was set up anew, with a file of before, remembers nothing of either name. */
 Test(renaming, back_and_a_machine_that_has_lost_its_memory) {
         put_old("");
@@ -382,8 +642,6 @@ Test(renaming, a_pause_goes_along) {
                            server_data(ROOT "/control"));
         cr_expect_null(strstr(server_data(ROOT "/control"), "\"old\""));
 }
-
-#define PAUSED_OLD "{\"paused\":{\"jobs\":{\"old\":{\"by\":\"me\",\"why\":\"x\",\"since\":1}}}}"
 
 /* What stands there when our transaction arrives. */
 static const char *control_then;
