@@ -31,6 +31,7 @@ void server_end(void) {
         ZkCall *call;
 
         g_clear_pointer(&server.nodes, g_hash_table_unref);
+        g_clear_pointer(&server.shown, g_hash_table_unref);
         g_clear_pointer(&server.watches, g_ptr_array_unref);
         g_clear_pointer(&server.results, g_free);
         if (server.held)
@@ -42,6 +43,33 @@ void server_end(void) {
 
 static int64_t server_clock_ms(void) {
         return ((int64_t)clock_realtime() + server.clock) / 1000;
+}
+
+/* ---- a server that lags ---- */
+
+void server_lag(void) {
+        GHashTableIter iterator;
+        gpointer path, node;
+
+        g_clear_pointer(&server.shown, g_hash_table_unref);
+        server.shown = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, server_node_free);
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, &node)) {
+                ServerNode *copy = g_memdup2(node, sizeof(ServerNode));
+
+                copy->data = g_strdup(copy->data);
+                g_hash_table_insert(server.shown, g_strdup(path), copy);
+        }
+}
+
+/* What the others did before has come to it. */
+static void server_catch_up(void) {
+        if (server.shown)
+                server_lag();
+}
+
+static GHashTable *server_shown(void) {
+        return server.shown ? server.shown : server.nodes;
 }
 
 static bool is_child(const char *path, const char *parent) {
@@ -288,6 +316,8 @@ static void answer_multi(ZkCall *call, bool lost) {
         g_autofree ZkOpResult *results = NULL;
         ZkCode code = server_transact(call->ops, call->n_ops, 0, &results);
 
+        if (!lost)
+                server_catch_up();
         if (code == ZK_OK && server.hold_claims && !server.held && is_claim(call)) {
                 server.held = call;
                 server.results = g_steal_pointer(&results);
@@ -316,6 +346,8 @@ static void answer_write(const Zk *zk, ZkCall *call, bool lost) {
         reply.code = server_transact(&op, 1, call->flags & ZK_CREATE_EPHEMERAL ? zk->session.id : 0,
                                      &results);
         reply.path = path;
+        if (!lost)
+                server_catch_up();
         if (reply.code == ZK_OK && op.type != ZK_OP_DELETE)
                 reply.stat = server_node(path)->stat;
         answer(call, reply, lost);
@@ -323,11 +355,11 @@ static void answer_write(const Zk *zk, ZkCall *call, bool lost) {
 
 static void answer_list(ZkCall *call) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-        const ServerNode *node = server_node(call->path);
+        const ServerNode *node = g_hash_table_lookup(server_shown(), call->path);
         GHashTableIter iterator;
         gpointer path;
 
-        g_hash_table_iter_init(&iterator, server.nodes);
+        g_hash_table_iter_init(&iterator, server_shown());
         while (node && g_hash_table_iter_next(&iterator, &path, NULL))
                 if (is_child(path, call->path))
                         g_ptr_array_add(names, g_path_get_basename(path));
@@ -339,7 +371,7 @@ static void answer_list(ZkCall *call) {
 }
 
 static void answer_read(ZkCall *call) {
-        const ServerNode *node = server_node(call->path);
+        const ServerNode *node = g_hash_table_lookup(server_shown(), call->path);
         ZkReply reply = {.code = node ? ZK_OK : ZK_NO_NODE};
         g_autofree char *data = node ? g_strdup(node->data) : NULL;
 
@@ -389,7 +421,11 @@ static void perform(const Zk *zk, ZkCall *call, bool lost) {
 }
 
 static void serve_call(const Zk *zk, ZkCall *call) {
-        switch (server.way ? server.way(call) : SERVER_ANSWER) {
+        ServerWay way = server.way ? server.way(call) : SERVER_ANSWER;
+
+        if (call->request == REQUEST_SYNC && way == SERVER_ANSWER)
+                server_catch_up();
+        switch (way) {
         case SERVER_ANSWER:
                 perform(zk, call, false);
                 return;

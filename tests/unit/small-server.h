@@ -24,6 +24,7 @@ typedef enum ServerWay {
 
 typedef struct Server {
         GHashTable *nodes;   /* path → ServerNode */
+        GHashTable *shown;   /* the same, as reads find it: server_lag(); NULL: as it is */
         GPtrArray *watches;  /* of ServerWatch */
         int64_t zxid, clock; /* `clock`: the server's minus ours, µs */
         const char *broken;  /* reads of this path find their connection broken; or NULL */
@@ -50,6 +51,9 @@ void server_serve(void);
 void server_release(void);
 /* The session is over: its ephemeral nodes go. Its client does not hear of it. */
 void server_expire(int64_t session);
+/* From now on it lags behind the others: reads find what stands there now, or when a sync or a write
+ * of its client was answered last. */
+void server_lag(void);
 /* No watch is left, as after the client's end. */
 void server_forget_watches(void);
 

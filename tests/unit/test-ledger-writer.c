@@ -240,6 +240,14 @@ Test(ledger_writer, what_somebody_else_wrote_meanwhile_is_decided_again) {
         cr_expect_null(server_node(RUNS "/110-0"));
 }
 
+/* Such as that it was resumed, of which nothing is known here yet. */
+Test(ledger_writer, what_somebody_told_the_cluster_meanwhile_is_decided_again) {
+        server_set(server_node(ROOT "/control"), "{}");
+        cr_assert_eq(skip(110, 110, false), 0);
+        expect_outcome(LEDGER_WRITE_AGAIN);
+        cr_expect_null(server_node(RUNS "/110-0"));
+}
+
 Test(ledger_writer, nobody_hears_of_what_was_cancelled) {
         cr_assert_eq(skip(110, 110, false), 0);
         ledger_writer_cancel(writer);

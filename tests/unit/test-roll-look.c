@@ -286,6 +286,49 @@ Test(roll_look, a_failure_that_comes_before_the_claim_makes_it_stale) {
         cr_expect_eq(tries, 1U);
 }
 
+/* ---- what is seen of a server that lags ---- */
+
+static unsigned claims, reads;
+static char *blocker_path;
+
+/* Right before it is looked at, and before the server hears of it. */
+static ServerWay n2_has_failed_already(const ZkCall *call) {
+        claims += is_claim(call);
+        if (g_strcmp0(call->path, ROLL_PATH) == 0 && tries++ == 0)
+                roll_write("n2 failed");
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, what_others_were_told_is_read) {
+        roll_begin("    max-failures: 1\n", "");
+        server.way = n2_has_failed_already;
+        server_lag();
+        expect_skipped("roll-stopped: failed on n2 (");
+        cr_expect_eq(claims, 0U, "nothing is tried by what was");
+}
+
+static ServerWay n2_is_settled_already(const ZkCall *call) {
+        if (g_strcmp0(call->path, blocker_path) != 0)
+                return SERVER_ANSWER;
+        reads += call->request == REQUEST_GET;
+        if (tries++ == 0) {
+                server_remove(blocker_path);
+                put_record("n2", RUN_SUCCEEDED);
+        }
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, so_is_how_a_run_has_ended_that_is_in_the_way) {
+        roll_begin("    max-failures: 1\n", "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        blocker_path = roll_record_path("n2", "1");
+        server.way = n2_is_settled_already;
+        server_lag();
+        await(roll_has_started, "a start");
+        cr_expect_eq(reads, 1U, "it is not waited for");
+        g_free(blocker_path);
+}
+
 /* Ever so many others are quicker. */
 static ServerWay others_are_quicker(const ZkCall *call) {
         if (call_has(call, ZK_OP_CREATE, "/jobs/a@n1/runs/") &&
@@ -370,6 +413,26 @@ Test(roll_look, whose_machine_is_away_is_waited_for) {
         put_member("b2", MEMBER_FREE);
         await(roll_has_started, "a start");
         roll_expect("n1 claimed");
+}
+
+/* Once what is known of the roll is read. */
+static ServerWay n2_is_back_already(const ZkCall *call) {
+        bool syncs = call->request == REQUEST_SYNC && g_strcmp0(call->path, ROLL_PATH) == 0,
+             looks = call->request == REQUEST_GET && g_strcmp0(call->path, N2) == 0;
+
+        reads += looks;
+        tries += syncs;
+        if ((tries == 2 || looks) && !server_node(N2))
+                put_member("b2", MEMBER_FREE);
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, whose_machine_is_back_by_then_is_not_waited_for) {
+        roll_begin(REJOIN, "n2 succeeded@0");
+        server.way = n2_is_back_already;
+        server_lag();
+        await(roll_has_started, "a start");
+        cr_expect_eq(reads, 1U);
 }
 
 Test(roll_look, whose_machine_failed_and_is_back_has_failed) {

@@ -235,6 +235,27 @@ Test(settle, a_request_that_was_lost_is_repeated) {
         expect_state(RUN_SUCCEEDED);
 }
 
+/* Another node settles it right before it is looked at, and the server has not heard of it. */
+static ServerWay lose_the_first_and_settle(const ZkCall *call) {
+        g_autofree char *path = run_path(1);
+        bool first = g_strcmp0(call->path, path) == 0 && tries == 1 && !server.shown;
+
+        if (first) {
+                server_lag();
+                settled_as_unknown();
+        }
+        return lose_the_first(call);
+}
+
+Test(settle, what_is_read_is_not_what_a_server_shows_that_lags) {
+        start_one("");
+        server.way = lose_the_first_and_settle;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 2, "none is tried by what was");
+        expect_state(RUN_SUCCEEDED);
+}
+
 static ServerWay refuse_five(const ZkCall *call) {
         server.refusal = ZK_NO_AUTH;
         return is_settle(call) && tries++ < 5 ? SERVER_REFUSE : SERVER_ANSWER;
@@ -271,6 +292,86 @@ Test(settle, what_a_session_leaves_unwritten_is_written_in_the_next) {
         await(is_over, "it is settled");
         cr_expect_eq(tries, 2);
         expect_state(RUN_SUCCEEDED);
+}
+
+/* ---- a lock of a single node ---- */
+
+#define SINGLE ROOT "/locks/r/lock"
+
+static void start_with_single_node(void) {
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\ntakeover-delay: 100ms\ndrain-timeout: 0\n"
+                   "resources: {r: {naming: single-node}}\n");
+        start_one("    locks: {r: exclusive}\n");
+        cr_assert_not_null(server_node(SINGLE));
+}
+
+Test(settle, a_single_node_goes_with_the_run) {
+        start_with_single_node();
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_null(server_node(SINGLE));
+}
+
+Test(settle, also_where_it_has_to_be_looked_for) {
+        start_with_single_node();
+        server.way = lose_the_first;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 2);
+        cr_expect_null(server_node(SINGLE));
+}
+
+/* The session is over for us; the server has not ended it yet, and does so at any moment. */
+static void settle_in_the_next_session(const char *lock) {
+        int64_t owner = server_node(lock)->stat.ephemeral_owner,
+                czxid = server_node(lock)->stat.czxid;
+
+        server.way = close_the_first;
+        service_exit(service_newest(), 0);
+        await(has_tried, "it is tried");
+        server_expire(last_session);
+        server_create(lock, "", owner);
+        server_node(lock)->stat.czxid = czxid;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+}
+
+Test(settle, but_not_that_of_the_session_before) {
+        start_with_single_node();
+        settle_in_the_next_session(SINGLE);
+        cr_expect_not_null(server_node(SINGLE), "it goes by itself, if it is still that");
+}
+
+Test(settle, whose_contender_with_a_name_of_its_own_goes) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        start_one("    locks: {r: exclusive}\n");
+        record = record_there();
+        settle_in_the_next_session(record->locks[0]);
+        cr_expect_null(server_node(record->locks[0]));
+}
+
+/* Somebody deleted it, and another run of ours has it since. */
+static ServerWay lose_the_first_and_the_lock(const ZkCall *call) {
+        int64_t session = ((Zk *)ports->pdata[ports->len - 1])->session.id;
+
+        if (!is_settle(call) || tries++ > 0)
+                return SERVER_ANSWER;
+        server_remove(SINGLE);
+        server_create(SINGLE, "", session);
+        return SERVER_LOSE;
+}
+
+Test(settle, nor_one_that_came_in_its_place) {
+        start_with_single_node();
+        server.way = lose_the_first_and_the_lock;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 2);
+        cr_expect_not_null(server_node(SINGLE));
 }
 
 /* ---- old records ---- */

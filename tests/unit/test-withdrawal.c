@@ -256,6 +256,57 @@ Test(withdrawal, a_write_that_may_be_lost_is_looked_for_and_done_again) {
         cr_expect_eq(writes, 2);
 }
 
+/* Another node's write comes first, each time that we want to write. */
+static ServerWay others_are_quicker(const ZkCall *call) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        if (!call_has(call, ZK_OP_SET, PATH) &&
+            (call->request != REQUEST_SET || strcmp(call->path, PATH) != 0))
+                return SERVER_ANSWER;
+        if (++writes % 2 == 0)
+                return SERVER_ANSWER;
+        ledger = there();
+        ledger->succeeded += USEC_PER_SEC;
+        data = ledger_encode(ledger);
+        server_set(server_node(PATH), data);
+        return SERVER_ANSWER;
+}
+
+Test(withdrawal, what_others_wrote_meanwhile_stays) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        put_job("b", NULL, 1000);
+        server.way = others_are_quicker;
+        withdrawals_add(withdrawals, "b");
+        await(is_said, "it is said");
+        cr_expect_eq(writes, 2);
+        ledger = there();
+        cr_expect_eq(ledger->succeeded, USEC_PER_SEC);
+}
+
+static bool is_withdrawn(void) {
+        return strstr(server_data(PATH), "\"digest\":\"\"");
+}
+
+/* Such as that it is theirs, at the last moment. */
+static ServerWay others_have_it_after_all(const ZkCall *call) {
+        if (call_has(call, ZK_OP_SET, PATH) && writes++ == 0)
+                answer();
+        return SERVER_ANSWER;
+}
+
+Test(withdrawal, who_says_at_the_last_moment_that_he_has_it_is_heard) {
+        have_no_patience();
+        put_job("b", NULL, 1000);
+        server.way = others_have_it_after_all;
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect_eq(writes, 1U);
+        cr_expect_not(is_withdrawn());
+        cr_expect_null(remembered(), "that is settled");
+}
+
 static ServerWay refuse_writes(const ZkCall *call) {
         if (call->request != REQUEST_SET || strcmp(call->path, PATH) != 0)
                 return SERVER_ANSWER;
