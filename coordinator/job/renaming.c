@@ -282,9 +282,8 @@ static void renaming_is_elsewhere(Renaming *renaming, const Ledger *own, const c
         renaming_tell(renaming, RENAMING_ELSEWHERE);
 }
 
-static void renaming_judge(Renaming *renaming, const Ledger *old, int32_t old_version) {
-        int32_t own_version = -1;
-        const Ledger *own = ledger_cache_get(renaming->parts->ledgers, renaming->job, &own_version);
+static void renaming_judge(Renaming *renaming, const Ledger *own, int32_t own_version,
+                           const Ledger *old, int32_t old_version) {
         const Rename rename = renaming_verdict(renaming, own, old);
 
         /* The end of a run of its own name is not told by the old one's ledger. */
@@ -309,6 +308,16 @@ static void renaming_judge(Renaming *renaming, const Ledger *old, int32_t old_ve
         case RENAME_ELSEWHERE:
                 renaming_is_elsewhere(renaming, own, rename.name);
         }
+}
+
+static void renaming_take_both(Renaming *renaming, const Ledger *old, int32_t old_version) {
+        int32_t own_version = -1;
+        const Ledger *own = ledger_cache_get(renaming->parts->ledgers, renaming->job, &own_version);
+
+        if (renaming->names > 0 && (!own || !own->renamed)) /* somebody wrote it meanwhile */
+                renaming_tell(renaming, RENAMING_AGAIN);
+        else
+                renaming_judge(renaming, own, own_version, old, old_version);
 }
 
 /* Return: whether that leads further, and is not where it began. */
@@ -338,7 +347,7 @@ static void renaming_on_old(const ZkReply *reply, void *userdata) {
         } else if (renaming_leads_on(renaming, old)) {
                 renaming_follow(renaming, old->renamed);
         } else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE) {
-                renaming_judge(renaming, old, old ? reply->stat.version : -1);
+                renaming_take_both(renaming, old, old ? reply->stat.version : -1);
         } else if (zk_code_is_refusal(reply->code)) {
                 renaming_cannot_be_read(renaming, zk_code_to_string(reply->code));
         } else {

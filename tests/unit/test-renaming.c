@@ -583,6 +583,27 @@ Test(renaming, over_a_name_in_between) {
         cr_expect_not_null(strstr(server_data(NEW), "\"renamed\":\"other\""));
 }
 
+static ServerWay forget_own_first(const ZkCall *call) {
+        if (call->request == REQUEST_GET && strcmp(call->path, NEW) == 0 && !raced) {
+                raced = true;
+                ledger_cache_forget(coordinator->store.ledgers, "old");
+        }
+        return SERVER_ANSWER;
+}
+
+/* Somebody else here has found that it is another by now. */
+Test(renaming, what_is_not_known_any_more_is_read_again) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        raced = false;
+        go_on_as_new("");
+        withdraw_new();
+        server.way = forget_own_first;
+        read_until(before, "read");
+        cr_expect(raced);
+        own = expect_back();
+}
+
 Test(renaming, names_that_lead_in_a_circle_are_closed) {
         _cleanup_(ledger_freep) Ledger *own = NULL;
 
