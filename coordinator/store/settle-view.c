@@ -256,19 +256,49 @@ static int settle_view_follow(SettleView *view) {
         return r;
 }
 
-static void settle_view_on_landed(ZkCode code, void *userdata) {
-        SettleView *view = userdata;
-        bool left = view->ledger && view->ledger->renamed;
-
-        view->flight = flight_free(view->flight);
-        if (code == ZK_OK && left && view->left->len < SETTLE_VIEW_LEFT_MAX) {
-                if (settle_view_follow(view) >= 0)
-                        return;
-                code = ZK_UNKNOWN;
-        }
+static void settle_view_end(SettleView *view, ZkCode code) {
         if (!view->found && settle_view_is_waited_for(view))
                 view->verdict = SETTLE_VERDICT_WRITE;
         view->func(code, view->userdata);
+}
+
+static void settle_view_on_looked(ZkCode code, void *userdata) {
+        SettleView *view = userdata;
+
+        view->flight = flight_free(view->flight);
+        settle_view_end(view, code);
+}
+
+/* The job has its name again, and had another one in between, by which a newer attempt may have
+ * been made. Return: 0 where that is being read; negative errno. */
+static int settle_view_look_between(SettleView *view) {
+        g_autofree char *runs = path_runs(view->node->config->root, view->ledger->was);
+        int r;
+
+        view->flight = flight_new(session_zk(view->node->session), settle_view_on_looked, view);
+        flight_get_children(view->flight, runs, settle_view_on_later_records, view);
+        r = flight_depart(view->flight);
+        if (r < 0)
+                view->flight = flight_free(view->flight);
+        return r;
+}
+
+static void settle_view_on_landed(ZkCode code, void *userdata) {
+        SettleView *view = userdata;
+        const Ledger *ledger = view->ledger;
+        bool leads_on = ledger && ledger->renamed && view->left->len < SETTLE_VIEW_LEFT_MAX,
+             is_back = ledger && ledger->was && view->left->len == 0 &&
+                       view->verdict == SETTLE_VERDICT_REFINE;
+        int r = 0;
+
+        view->flight = flight_free(view->flight);
+        if (code == ZK_OK && (leads_on || is_back)) {
+                r = leads_on ? settle_view_follow(view) : settle_view_look_between(view);
+                if (r >= 0)
+                        return;
+                code = ZK_UNKNOWN;
+        }
+        settle_view_end(view, code);
 }
 
 /* Where no record stands there, or none that can be read: it is written anew, but not by whoever

@@ -176,6 +176,26 @@ static bool is_refinement(const ZkCall *call) {
         return call_has(call, ZK_OP_SET, OLD "/runs/");
 }
 
+/* The job has the name of before again. */
+Test(renamed_runs, nor_where_that_was_made_by_a_name_in_between) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *path = NULL;
+
+        tick = due_soon(RERUN);
+        await(has_started, "a start");
+        settle_as_unknown();
+        ledger = ledger_at(OLD);
+        ledger->was = g_strdup("b");
+        set_ledger(OLD, ledger);
+        server_create(NEW, "", 0);
+        server_create(NEW "/runs", "", 0);
+        path = run_path("b", 2);
+        server_create(path, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_UNKNOWN);
+}
+
 /* Another node claims the second attempt, between our reading and our writing. */
 static ServerWay claim_first(const ZkCall *call) {
         _cleanup_(run_record_freep) RunRecord *record = NULL;
