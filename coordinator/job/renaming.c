@@ -254,6 +254,8 @@ static bool renaming_is_absent(const Renaming *renaming, const Ledger *ledger) {
         usec_t lost = (usec_t)ledger->withdrawn * USEC_PER_SEC,
                patience = withdrawal_patience(parts->node->config);
 
+        if (!*ledger->digest) /* it was withdrawn for good, or has only just begun */
+                return usec_add((usec_t)ledger->from * USEC_PER_SEC, patience) <= clock_realtime();
         if (!ledger->withdrawn || !members_registered(parts->members) ||
             usec_add(lost, patience) > clock_realtime())
                 return false;
@@ -267,7 +269,7 @@ static bool renaming_is_absent(const Renaming *renaming, const Ledger *ledger) {
 static Rename renaming_verdict(Renaming *renaming, const Ledger *own, const Ledger *old) {
         if (renaming->names == 0)
                 return rename_judge(own, old, renaming->spec);
-        renaming->may_come_back = old && old->withdrawn;
+        renaming->may_come_back = old && (old->withdrawn || !*old->digest);
         return rename_judge_back(own, old, old && renaming_is_absent(renaming, old));
 }
 

@@ -44,7 +44,7 @@ Rename rename_judge(const Ledger *own, const Ledger *old, const JobSpec *spec) {
 
 /* Return: whether somebody has it, or may have. */
 static bool is_somebodys(const Ledger *ledger, bool absent) {
-        return ledger->renamed || (*ledger->digest && !(ledger->withdrawn && absent));
+        return ledger->renamed || !absent || (*ledger->digest && !ledger->withdrawn);
 }
 
 Rename rename_judge_back(const Ledger *own, const Ledger *next, bool absent) {

@@ -49,7 +49,8 @@ Rename rename_judge(const Ledger *own, const Ledger *old, const JobSpec *spec);
 
 /* The job has left (RENAME_LOOK_BACK). `next`: the ledger to which its own leads, over any names in
  * between, NULL where there is none. `absent`: nobody who is there has that job, nor is anybody
- * likely to come who has: also before it is withdrawn for good. Return: RENAME_BACK, WAITS, or
+ * likely to come who has: also before it is withdrawn for good. What has just begun is in nobody's
+ * files, either, for a moment. Return: RENAME_BACK, WAITS, or
  * ELSEWHERE. */
 Rename rename_judge_back(const Ledger *own, const Ledger *next, bool absent);
 

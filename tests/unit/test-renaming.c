@@ -435,6 +435,18 @@ Test(renaming, what_nobody_has_by_the_new_name_is_taken_back) {
         cr_expect_null(strstr(server_data(OLD), "\"renamed\""));
 }
 
+/* Whoever has it is about to say so: it was made by the rename itself. */
+Test(renaming, not_when_it_has_only_just_begun) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+
+        go_on_as_new("");
+        own = at(NEW);
+        ledger_adopt_digest(own, "", (int64_t)(clock_realtime() / USEC_PER_SEC));
+        write_ledger_at(NEW, own);
+        read_until(before, "later");
+        expect_closed();
+}
+
 static bool says_that_new_is_absent(void) {
         return strstr(server_data(ROOT "/nodes/n1"), "\"absent\":[\"new\"]");
 }
