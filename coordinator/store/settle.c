@@ -20,6 +20,9 @@
 #define SETTLE_ATTEMPTS_BEFORE_PAUSE 4
 #define SETTLE_PAUSE (500 * USEC_PER_MSEC)
 #define SETTLE_PAUSE_MAX (8 * USEC_PER_SEC)
+/* Where the server says no, until somebody sees to that: there may be many runs, of several nodes.
+ */
+#define SETTLE_REFUSED_PAUSE_MAX (1 * USEC_PER_MINUTE)
 /* Where others were quicker: for very many of them to come one after the other. */
 #define SETTLE_OUTRUN_PAUSE (10 * USEC_PER_MSEC)
 #define SETTLE_OUTRUN_PAUSE_MAX (200 * USEC_PER_MSEC)
@@ -43,6 +46,7 @@ struct Settle {
         ZkCall *write;
         sd_event_source *pause;
         unsigned attempts, outrun, pauses, clock_looks;
+        bool refused; /* and it was told */
 };
 
 static void settle_read_truth(Settle *settle);
@@ -141,7 +145,25 @@ static void settle_again_later(Settle *settle) {
         unsigned doublings = MIN(settle->pauses, 10U);
 
         settle->pauses++;
-        settle_again_in(settle, MIN(SETTLE_PAUSE << doublings, SETTLE_PAUSE_MAX));
+        settle_again_in(settle, MIN(SETTLE_PAUSE << doublings,
+                                    settle->refused ? SETTLE_REFUSED_PAUSE_MAX : SETTLE_PAUSE_MAX));
+}
+
+/* It failed by that: where nobody but a person can help it is told. */
+static void settle_failed(Settle *settle, ZkCode code) {
+        const RunRecord *record = settle->record;
+        const LogAbout about = {.message_id = MESSAGE_REFUSED,
+                                .job = record->job,
+                                .run = record->run,
+                                .tick = record->tick};
+
+        if (zk_code_is_refusal(code) && !settle->refused)
+                log_error(&about,
+                          "that run %s is %s cannot be recorded: %s; it is tried again until it "
+                          "can",
+                          record->run, run_state_to_string(record->state), zk_code_to_string(code));
+        settle->refused = zk_code_is_refusal(code);
+        settle_again_later(settle);
 }
 
 /* Others who write to the same place were quicker: each time one of them is through, so it ends.
@@ -232,10 +254,11 @@ static void settle_on_written(const ZkReply *reply, void *userdata) {
                 if (settle_asks_was_outrun(settle->asks, reply))
                         settle_again_soon(settle);
                 else if (settle_asks_gives_up(settle->asks, reply) ||
-                         ++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE != 0)
+                         (!zk_code_is_refusal(reply->code) &&
+                          ++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE != 0))
                         settle_read_truth(settle);
                 else
-                        settle_again_later(settle);
+                        settle_failed(settle, reply->code);
         }
 }
 
@@ -349,7 +372,7 @@ static void settle_on_truth(ZkCode code, void *userdata) {
         if (code == ZK_CLOSED)
                 settle_finish(settle, SETTLE_AGAIN);
         else if (code != ZK_OK)
-                settle_again_later(settle);
+                settle_failed(settle, code);
         else if (view->verdict == SETTLE_VERDICT_WRITTEN)
                 settle_finish_by_truth(settle, SETTLE_DONE);
         else if (view->verdict == SETTLE_VERDICT_ELSEWHERE ||

@@ -1,5 +1,6 @@
 /* What a settle does when the other side is not as it was, in a whole daemon (daemon-fixture.h). */
 #include "daemon-fixture.h"
+#include "journal.h"
 #include "ledger-change.h"
 #include "ledger.h"
 #include "paths.h"
@@ -256,27 +257,33 @@ Test(settle, what_is_read_is_not_what_a_server_shows_that_lags) {
         expect_state(RUN_SUCCEEDED);
 }
 
-static ServerWay refuse_five(const ZkCall *call) {
+static ServerWay refuse_three(const ZkCall *call) {
         server.refusal = ZK_NO_AUTH;
-        return is_settle(call) && tries++ < 5 ? SERVER_REFUSE : SERVER_ANSWER;
+        return is_settle(call) && tries++ < 3 ? SERVER_REFUSE : SERVER_ANSWER;
 }
 
-Test(settle, what_is_refused_is_tried_again) {
+static bool has_tried(void) {
+        return tries > 0;
+}
+
+/* Nothing but a person can help, who is told, and it is not tried over and over. */
+Test(settle, what_is_refused_has_tried_again) {
         start_one("");
-        server.way = refuse_five;
+        server.way = refuse_three;
         service_exit(service_newest(), 0);
+        await(has_tried, "a try");
+        serve_for(USEC_PER_SEC / 4);
+        cr_expect_eq(tries, 1);
+        cr_expect_eq(journal_count(MESSAGE_REFUSED), 1);
         await(is_over, "it is settled");
-        cr_expect_eq(tries, 6);
+        cr_expect_eq(tries, 4);
+        cr_expect_eq(journal_count(MESSAGE_REFUSED), 1);
         expect_state(RUN_SUCCEEDED);
 }
 
 static ServerWay close_the_first(const ZkCall *call) {
         server.refusal = ZK_CLOSED;
         return is_settle(call) && tries++ == 0 ? SERVER_REFUSE : SERVER_ANSWER;
-}
-
-static bool has_tried(void) {
-        return tries > 0;
 }
 
 Test(settle, what_a_session_leaves_unwritten_is_written_in_the_next) {
