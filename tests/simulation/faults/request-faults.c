@@ -271,6 +271,6 @@ const FaultKind request_faults[] = {
     {"node-drain", 60 * USEC_PER_SEC, fault_drain, fault_undrain, .aim = 1},
     {"job-pause", 60 * USEC_PER_SEC, fault_pause, fault_resume, .aim = 1},
     {"run-stop", 10 * USEC_PER_SEC, fault_stop_run, NULL},
-    {"manual-run", 20 * USEC_PER_SEC, fault_manual_run, NULL},
+    {"manual-run", 10 * USEC_PER_SEC, fault_manual_run, NULL},
     {NULL},
 };
