@@ -19,14 +19,14 @@ static void plan_name_free(void *data) {
         g_free(name);
 }
 
+/* Others would have to be told. */
 static bool plan_is_joined_to(const PlanLinks *links, const char *job) {
         return g_strcmp0(links->after, job) == 0 || g_strcmp0(links->also, job) == 0 ||
                g_strcmp0(links->on_failure, job) == 0 || g_strcmp0(links->on_recovery, job) == 0;
 }
 
 static bool plan_may_be_renamed(const Plan *plan, const PlanJob *job) {
-        const PlanLinks *links = &job->links;
-        bool joined = links->after || links->on_failure || links->on_recovery;
+        bool joined = job->links.on_failure || job->links.on_recovery;
 
         for (guint i = 0; i < plan->jobs->len && !joined; i++)
                 joined =

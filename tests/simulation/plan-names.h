@@ -1,7 +1,8 @@
 /* Jobs of a simulated cluster that get another name, once each: machine by machine their files then
  * have the job under that, with `was`. For the checker such a job is one, and is called as it was
  * called first; what stands in ZooKeeper, and what runs, has the name of the file. What each
- * machine runs, services, and what is joined to other jobs, keep theirs. */
+ * machine runs, services, and what calls others or is named by others, whose definitions would have
+ * to be changed with it, keep theirs; what follows others itself does not. */
 #pragma once
 
 #include <glib.h>

@@ -26,6 +26,7 @@
 #include "meetings.h"
 #include "name.h"
 #include "paths.h"
+#include "rename-checker.h"
 
 #define ROOT "/jobkeeper"
 /* By what he has read a daemon goes within this, and has written by then what it settles; and
@@ -92,8 +93,13 @@ static const FollowAsk *follow_find(const Write *write, const char *id) {
         return g_hash_table_lookup(write_follows(write)->asks, id);
 }
 
+/* By whichever of the job's names. */
+static char *follow_run_key(const Write *write, const char *job, const char *run) {
+        return g_strdup_printf("%s:%s", plan_first_name(checker_plan(write->checker), job), run);
+}
+
 static FollowAsk *follow_find_run(const Write *write, const RunRecord *record) {
-        g_autofree char *key = g_strdup_printf("%s:%s", record->job, record->run);
+        g_autofree char *key = follow_run_key(write, record->job, record->run);
 
         return g_hash_table_lookup(write_follows(write)->runs, key);
 }
@@ -160,15 +166,45 @@ static bool follow_is_excused(const Write *write, const PlanJob *parent, const P
                 history_befell(history, node, HISTORY_DAEMON | HISTORY_CRASH, since, now));
 }
 
-/* Return: whether the transaction asks for it, or one before it did. */
+/* Return: newly allocated, what asks for the job by that name when that run has ended. */
+static char *follow_id(const char *parent, const char *run, const char *name, FollowWhy why) {
+        g_autofree char *what =
+            g_strconcat(name, why == FOLLOW_ON_RECOVERY ? ":on-recovery" : NULL, NULL);
+
+        return ask_id(parent, run, what);
+}
+
+/* Return: whether the transaction asks for it, or one before it did, by whichever of its names. */
 static bool follow_is_asked(const Write *write, const RunRecord *record, const PlanJob *job,
                             FollowWhy why) {
-        g_autofree char *what = g_strconcat(
-                            job->name, why == FOLLOW_ON_RECOVERY ? ":on-recovery" : NULL, NULL),
-                        *id = ask_id(record->job, record->run, what),
-                        *path = path_request(ROOT, id);
+        g_autofree const char **names = plan_both_names(checker_plan(write->checker), job);
+        bool is = false;
 
-        return follow_is_made(write, path) || follow_find(write, id);
+        for (const char **name = names; *name && !is; name++) {
+                g_autofree char *id = follow_id(record->job, record->run, *name, why),
+                                *path = path_request(ROOT, id);
+
+                is = follow_is_made(write, path) || follow_find(write, id);
+        }
+        return is;
+}
+
+/* Return: whether it was asked for before, by whichever of the job's names. */
+static bool follow_was_asked(const Write *write, const FollowAsk *ask, FollowWhy why) {
+        const Plan *plan = checker_plan(write->checker);
+        const PlanJob *job = plan_find(plan, ask->job);
+        g_autofree const char **names = job ? plan_both_names(plan, job) : NULL;
+        g_autofree char *of_all = ask_id_for_all(ask->parent.tick, ask->job);
+        bool is_of_all = g_str_equal(ask->id, of_all), was = follow_find(write, ask->id);
+
+        for (const char **name = names; name && *name && !was; name++) {
+                g_autofree char *id = is_of_all
+                                          ? ask_id_for_all(ask->parent.tick, *name)
+                                          : follow_id(ask->parent.job, ask->parent.run, *name, why);
+
+                was = follow_find(write, id);
+        }
+        return was;
 }
 
 /* ---- several together ---- */
@@ -206,10 +242,16 @@ static bool follow_is_given_up(const Write *write, const char *job, int64_t tick
                ((const Meeting *)meetings->list->pdata[0])->tick > tick;
 }
 
-static bool follow_is_asked_for_all(const Write *write, int64_t tick, const char *job) {
-        g_autofree char *id = ask_id_for_all(tick, job), *path = path_request(ROOT, id);
+static bool follow_is_asked_for_all(const Write *write, int64_t tick, const PlanJob *job) {
+        g_autofree const char **names = plan_both_names(checker_plan(write->checker), job);
+        bool is = false;
 
-        return follow_is_made(write, path) || follow_find(write, id);
+        for (const char **name = names; *name && !is; name++) {
+                g_autofree char *id = ask_id_for_all(tick, *name), *path = path_request(ROOT, id);
+
+                is = follow_is_made(write, path) || follow_find(write, id);
+        }
+        return is;
 }
 
 /* One of those ends that the job waits for together. */
@@ -226,8 +268,8 @@ static void follow_judge_part(const Write *write, const RunRecord *record, const
         follow_note_part(write, job->name, tick, parent->name,
                          comes ? FOLLOW_HAS_COME : FOLLOW_MAY_HAVE_COME);
         if (comes && follow_part(write, job->name, tick, other) == FOLLOW_HAS_COME &&
-            !follow_is_asked_for_all(write, tick, job->name) &&
-            !follow_is_given_up(write, job->name, tick))
+            !follow_is_asked_for_all(write, tick, job) &&
+            !follow_is_given_up(write, rename_name(write->checker, job), tick))
                 checker_complain(write->checker,
                                  "run %s of %s is settled as %s by %s, %s has come to the tick "
                                  "before, and %s, which waits for both, is not asked for",
@@ -249,7 +291,7 @@ static void follow_judge_ask_of_all(const Write *write, const FollowAsk *ask) {
                 checker_complain(write->checker,
                                  "%s asks for %s, which waits for two, and is not called %s",
                                  ask->id, ask->job, id);
-        else if (follow_part(write, ask->job, parent->tick, other) == FOLLOW_NOT_COME)
+        else if (follow_part(write, job->name, parent->tick, other) == FOLLOW_NOT_COME)
                 checker_complain(
                     write->checker,
                     "%s asks for %s, since run %s of %s has ended, and %s has not come", ask->id,
@@ -333,12 +375,12 @@ static void follow_take_ask(const Write *write, const char *id, const char *data
         FollowAsk *ask = follow_ask_new(write, id, note, &why);
 
         json_decref(note);
-        if (ask && !follow_find(write, id)) {
+        if (ask && !follow_was_asked(write, ask, why)) {
                 follow_judge_ask(write, ask, why);
                 if (why == FOLLOW_AFTER)
                         follow_judge_ask_of_all(write, ask);
                 g_hash_table_insert(book->asks, ask->id, ask);
-                g_hash_table_insert(book->runs, g_strdup_printf("%s:%s", ask->job, ask->run), ask);
+                g_hash_table_insert(book->runs, follow_run_key(write, ask->job, ask->run), ask);
                 return;
         }
         checker_complain(
@@ -351,13 +393,14 @@ static void follow_take_ask(const Write *write, const char *id, const char *data
 /* It goes with the record of what has become of it. */
 static void follow_take_leave(const Write *write, const char *id) {
         const FollowAsk *ask = follow_find(write, id);
-        g_autofree char *runs = NULL, *record = NULL;
+        g_autofree char *runs = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
 
         if (!ask || ask->records > 0)
                 return;
         runs = path_runs(ROOT, ask->job);
-        record = path_run(ROOT, ask->job, ask->run);
-        if (data_tree_find(write->tree, runs) && !follow_is_made(write, record))
+        record = write_record(write, ask->job, ask->run, true);
+        if (data_tree_find(write->tree, runs) && !record)
                 checker_complain(write->checker,
                                  "%s, which asks for %s, is gone, and nothing says what has become "
                                  "of it",

@@ -58,6 +58,7 @@ bool follow_must_come(const PlanJob *parent, const PlanJob *job, const FollowEnd
 
 /* Return: the definition of that number, of all that the job ever had; NULL: there are no more. */
 static const PlanJob *follow_definition(const Plan *plan, const char *name, guint number) {
+        name = plan_first_name(plan, name);
         if (number == 0)
                 return plan_find(plan, name);
         for (guint i = 0; i < plan->edits->len; i++) {
