@@ -283,6 +283,10 @@ Test(decision, what_was_in_line_is_not_missed) {
             {"behind an attempt by hand", 255000, 0, "run 200, again 300", DONE_100,
              .last_tick = 200, .last_by_hand = true, .last_ended = 250,
              .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"one before the run waited for nothing", 105500, 1,
+             "skip 52-100 x25 (" EXPIRED "), run 102, again 108",
+             "{'run':'104-1','state':'succeeded','tick':104}", .every = 2, .deadline = 4,
+             .last_tick = 104, .last_ended = 105, QUEUE},
             {"behind one by hand", 255000, 0, "run 200, again 300", DONE_100, .last_ended = 250,
              .catch_up = JOB_CATCH_UP_NONE, QUEUE},
         };

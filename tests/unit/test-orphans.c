@@ -17,6 +17,7 @@
 
 static char *run_name; /* of the run of n2 */
 static RunRecord *claim;
+static bool is_of_service; /* then: one that goes on without its locks */
 
 static void setup_orphan(void) {
         setup();
@@ -95,6 +96,7 @@ static void claimed_by_another(const char *record) {
         claim->attempt = 1;
         claim->node = g_strdup("n2");
         claim->claimed = clock_realtime();
+        claim->terms.service = claim->continues = is_of_service;
         data = g_strdup(server_data(JOB_PATH));
         cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
         cr_assert_eq(ledger_claim(ledger, claim), 0);
@@ -335,6 +337,21 @@ Test(orphans, a_damaged_one_of_a_job_that_continues_is_waited_for) {
 
 Test(orphans, one_without_a_record_of_a_job_that_continues_is_waited_for) {
         check_believed(NULL);
+}
+
+/* The job is another by now, and the record is gone: the ledger alone knows what it was. */
+Test(orphans, one_of_a_service_that_continues_may_be_alive_for_all_that_is_known) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        is_of_service = true;
+        claimed_by_another(NULL);
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        record = record_there();
+        cr_expect_eq(record->state, RUN_UNKNOWN);
+        cr_expect(record->continues);
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_eq(started->len, 0U, "nothing begins beside it");
 }
 
 /* ---- what the reboot of its node may end ---- */

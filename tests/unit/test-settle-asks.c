@@ -235,6 +235,33 @@ Test(settle_asks, what_is_known_better_asks_for_what_was_not_asked_for) {
         cr_expect_eq(started->len, 2U, "what follows any end was asked for by the others");
 }
 
+/* Somebody deleted what they wrote of it, and the ledger does not have it any more. */
+static void forget_the_run(void) {
+        g_autofree char *run = run_id_for_tick(follow_tick, 1), *path = path_run(ROOT, "a", run),
+                        *text = NULL;
+        const char *data = server_data(ROOT "/jobs/a");
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        g_ptr_array_set_size(ledger->open, 0);
+        ledger->mark = follow_tick;
+        text = ledger_encode(ledger);
+        server_set(server_node(ROOT "/jobs/a"), text);
+        server_remove(path);
+}
+
+Test(settle_asks, also_where_what_was_known_of_it_is_gone) {
+        write_job_named("b", "    after: a\n    exec: [/bin/echo]\n");
+        write_job_named("c", "    after: {job: a, on: any}\n    exec: [/bin/cat]\n");
+        follow_start("");
+        forget_the_run();
+        service_exit(service_newest(), 0);
+        await(follow_has_two_starts, "what follows a success");
+        cr_expect_str_eq(started->pdata[1], "/bin/echo");
+        await_quiet();
+        cr_expect_eq(started->len, 2U, "what follows any end was asked for by the others");
+}
+
 /* They had one job told that it had failed; that job is told as well that it had not. */
 Test(settle_asks, a_run_that_was_taken_for_a_failure_is_told_to_be_well) {
         g_autofree char *run = NULL, *path = NULL;
