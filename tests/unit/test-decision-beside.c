@@ -588,6 +588,22 @@ Test(decision, side_by_side_nothing_begins_in_a_pause) {
         EXPECT_CELLS(cells);
 }
 
+Test(decision, all_are_caught_up_with_beside_and_in_line) {
+        static const DecisionCell cells[] = {
+            {"beside what is to be attempted again", 200000, 0, "run 200, again 250", LATE, SLOTS,
+             ALL},
+            {"there is no place for one that is fresh", 300000, 0,
+             "skip 300-300 x1 (" DECISION_WHY_SLOTS "), nothing, again 400",
+             OTHER_100 ",{'run':'200-1','state':'claimed','tick':200,'node':'n2'}", SLOTS, ALL},
+            {"in line behind one that lasts for long", 400000, 0,
+             "skip 200-200 x1 (" DECISION_WHY_OUTLASTED "), skip 400-400 x1 (" DECISION_WHY_WAITS
+             "), watch, again 450",
+             OTHER_100, QUEUE, .catch_up = JOB_CATCH_UP_ALL, .deadline = 150},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 Test(decision, what_is_paused_is_not_caught_up_with_either) {
         static const DecisionCell cells[] = {
             {"it lasts", 455000, 0, "skip 100-400 x4 (paused), nothing, again 455", .paused = 50,
