@@ -266,6 +266,35 @@ Test(renamed_runs, a_job_that_was_renamed_again_is_followed_again) {
         cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
 }
 
+/* Somebody has opened the old one by hand, and what is owed stands there. */
+static ServerWay open_old_first(const ZkCall *call) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL, *own = NULL;
+
+        if (raced || !is_refinement(call))
+                return SERVER_ANSWER;
+        raced = true;
+        ledger = ledger_at(NEW);
+        own = ledger_move(ledger, "b", "a");
+        set_ledger(OLD, own);
+        return SERVER_ANSWER;
+}
+
+Test(renamed_runs, one_that_does_not_lead_there_any_more_is_not_followed) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL, *other = NULL;
+
+        raced = false;
+        rename_a_lost_one("");
+        server.way = open_old_first;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect(raced);
+        expect_state(RUN_SUCCEEDED);
+        ledger = ledger_at(OLD);
+        other = ledger_at(NEW);
+        cr_expect_null(ledger_first_retry(ledger), "%s", server_data(OLD));
+        cr_expect_not_null(ledger_first_retry(other), "nothing was settled there");
+}
+
 /* What nobody can have written: names that lead to each other. */
 static ServerWay close_a_circle(const ZkCall *call) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
