@@ -2,10 +2,10 @@
  *
  * In two steps, because this node cannot know whether others have the job still. First the ledger
  * says that a node has lost it, and when; its definition stays in force and what is due stays owed.
- * Whoever has the job, unchanged, says so when he reads that (in-force.c): at once where a tick
+ * A node that has the job, unchanged, says so when it reads that (in-force.c): at once where a tick
  * waits, at the next tick otherwise, and once said it is settled for good. If a tick was due and
- * nobody did within a patience, nobody has it: what waited is skipped, and the job begins anew when
- * it is added again.
+ * none did within a patience, none has it: what waited is skipped, and the job begins anew when it
+ * is added again.
  *
  * Meanwhile the memory of the job's digest is empty but there, so that a restart goes on with it,
  * and a job that is added again counts as changed.

@@ -3,8 +3,6 @@
 
 #include "placement.h"
 
-#define COUNT_MAX 1000
-
 static const DecisionWhy why_crowd = {DECISION_KIND_MISSED, DECISION_WHY_CROWD};
 static const DecisionWhy why_closed = {DECISION_KIND_OTHER, DECISION_WHY_CLOSED};
 static const DecisionWhy why_long_closed = {DECISION_KIND_MISSED, DECISION_WHY_LONG_CLOSED};
@@ -62,7 +60,7 @@ static bool add_skip(const DecisionInput *input, Decision *decision, int64_t fro
         decision->skips[decision->n_skips++] = (DecisionSkip){
             .from = from,
             .to = to,
-            .count = schedule_count(input->schedule, from - 1, to, COUNT_MAX),
+            .count = schedule_count(input->schedule, from - 1, to, DECISION_COUNT_MAX),
             .why = why,
         };
         return true;

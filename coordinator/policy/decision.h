@@ -64,6 +64,8 @@
 #include "decision-input.h"
 
 #define DECISION_SKIPS_MAX 8
+/* So many ticks of a stretch are counted. */
+#define DECISION_COUNT_MAX 1000
 /* No retry is further off than that: the longest pause, and as much again for clocks. */
 #define DECISION_PAUSE_MAX (2 * JOB_RETRY_DELAY_MAX)
 /* Of the ticks that were missed so many are caught up with. */
@@ -96,7 +98,7 @@ typedef struct DecisionWhy {
 
 typedef struct DecisionSkip {
         int64_t from, to;
-        unsigned count; /* of ticks; counted up to 1000 */
+        unsigned count; /* of ticks; up to DECISION_COUNT_MAX */
         DecisionWhy why;
         bool gives_up; /* no skip: the retry of `from`, which stays as its last attempt ended */
         int64_t due;   /* then: since when that could be started */

@@ -4,8 +4,6 @@
 #include "paths.h"
 #include "run-record.h"
 
-#define COUNT_MAX 1000
-
 /* Appends the stretches in (after, until] to the `n` that there are. Return: how many there are. */
 static size_t owed_stretches(const Ledger *ledger, const Schedule *schedule, int64_t after,
                              int64_t until, DecisionWhy why, DecisionSkip *skips, size_t n) {
@@ -13,11 +11,11 @@ static size_t owed_stretches(const Ledger *ledger, const Schedule *schedule, int
 
         while (n < DECISION_SKIPS_MAX &&
                ledger_next_stretch(ledger, schedule, after, until, &from, &to)) {
-                skips[n++] =
-                    (DecisionSkip){.from = from,
-                                   .to = to,
-                                   .count = schedule_count(schedule, from - 1, to, COUNT_MAX),
-                                   .why = why};
+                skips[n++] = (DecisionSkip){
+                    .from = from,
+                    .to = to,
+                    .count = schedule_count(schedule, from - 1, to, DECISION_COUNT_MAX),
+                    .why = why};
                 after = to;
         }
         return n;

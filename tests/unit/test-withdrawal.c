@@ -289,14 +289,13 @@ static bool is_withdrawn(void) {
         return strstr(server_data(PATH), "\"digest\":\"\"");
 }
 
-/* Such as that it is theirs, at the last moment. */
 static ServerWay others_have_it_after_all(const ZkCall *call) {
         if (call_has(call, ZK_OP_SET, PATH) && writes++ == 0)
                 answer();
         return SERVER_ANSWER;
 }
 
-Test(withdrawal, who_says_at_the_last_moment_that_he_has_it_is_heard) {
+Test(withdrawal, a_node_that_says_at_the_last_moment_that_it_has_the_job_is_heard) {
         have_no_patience();
         put_job("b", NULL, 1000);
         server.way = others_have_it_after_all;
