@@ -67,13 +67,13 @@ usec_t write_gone_for(const Write *write, const char *node);
  *
  * Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
  * there is none. */
-RunRecord *write_record(const Write *write, const char *job, const char *run, bool after);
+RunRecord *write_record(const Write *write, const char *name, const char *run, bool after);
 /* The same, under that very name. */
 RunRecord *write_record_of(const Write *write, const char *name, const char *run, bool after);
 /* Return: the ledger before the transaction, borrowed, or a copy of it behind it; NULL: there is
  * none. */
 const Ledger *write_ledger(const Write *write, const char *job);
-Ledger *write_ledger_after(const Write *write, const char *job);
+Ledger *write_ledger_after(const Write *write, const char *name);
 ServiceBook *write_book_services(const WriteBook *book);
 /* Return: what stands there behind the transaction, borrowed; NULL: nothing. */
 const char *write_data_after(const Write *write, const char *path);
