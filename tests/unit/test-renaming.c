@@ -382,11 +382,11 @@ static void lose_new(usec_t ago) {
         write_ledger_at(NEW, own);
 }
 
-/* Nobody has had it. */
-static void withdraw_new(void) {
+/* Nobody has had it, or it was made by the rename and whoever has it is about to say so. */
+static void withdraw_new(int64_t since) {
         _cleanup_(ledger_freep) Ledger *own = at(NEW);
 
-        ledger_adopt_digest(own, "", 1000);
+        ledger_adopt_digest(own, "", since);
         write_ledger_at(NEW, own);
 }
 
@@ -421,7 +421,10 @@ Test(renaming, what_nobody_has_by_the_new_name_is_taken_back) {
         go_on_as_new("");
         read_until(before, "later");
         expect_closed();
-        withdraw_new();
+        withdraw_new((int64_t)(clock_realtime() / USEC_PER_SEC));
+        read_until(before, "later");
+        expect_closed();
+        withdraw_new(1000);
         read_until(before, "read");
         own = expect_back();
         cr_expect_eq(own->mark, 40);
@@ -433,18 +436,6 @@ Test(renaming, what_nobody_has_by_the_new_name_is_taken_back) {
         cr_expect_str_eq(job_ledger_fault(ledger),
                          "\"new\" was renamed to \"old\", and goes on as that");
         cr_expect_null(strstr(server_data(OLD), "\"renamed\""));
-}
-
-/* Whoever has it is about to say so: it was made by the rename itself. */
-Test(renaming, not_when_it_has_only_just_begun) {
-        _cleanup_(ledger_freep) Ledger *own = NULL;
-
-        go_on_as_new("");
-        own = at(NEW);
-        ledger_adopt_digest(own, "", (int64_t)(clock_realtime() / USEC_PER_SEC));
-        write_ledger_at(NEW, own);
-        read_until(before, "later");
-        expect_closed();
 }
 
 static bool says_that_new_is_absent(void) {
@@ -525,7 +516,7 @@ static ServerWay adopt_first(const ZkCall *call) {
 Test(renaming, of_two_that_begin_at_once_one_does) {
         raced = false;
         go_on_as_new("");
-        withdraw_new();
+        withdraw_new(1000);
         server.way = adopt_first;
         read_until(before, "later");
         cr_expect(raced);
@@ -609,7 +600,7 @@ Test(renaming, what_is_not_known_any_more_is_read_again) {
 
         raced = false;
         go_on_as_new("");
-        withdraw_new();
+        withdraw_new(1000);
         server.way = forget_own_first;
         read_until(before, "read");
         cr_expect(raced);
@@ -642,7 +633,7 @@ Test(renaming, its_pause_comes_back) {
         go_on_as_new("");
         await_quiet();
         cr_assert_not_null(strstr(server_data(ROOT "/control"), "\"new\""));
-        withdraw_new();
+        withdraw_new(1000);
         read_until(before, "read");
         own = expect_back();
         cr_expect_not_null(strstr(server_data(ROOT "/control"), "\"old\""));
