@@ -101,7 +101,7 @@ static bool job_next_is_shut_out(const JobOutlook *outlook, int64_t due) {
 /* start-deadline bounds when queueing may begin; how long it lasts is lock-wait's business, so a
  * tick that is queued for is neither too old nor too late. It may be too early: another node was
  * quicker, and the next attempt is to come later. */
-static bool job_next_is_long_wait(const JobOutlook *outlook) {
+bool job_next_is_long_wait(const JobOutlook *outlook) {
         const Ledger *ledger = outlook->ledger;
         int64_t tick = outlook->queued_tick, due = decision_due(outlook->spec, ledger, tick);
 

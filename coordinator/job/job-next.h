@@ -54,3 +54,6 @@ typedef struct JobOutlook {
 } JobOutlook;
 
 JobNext job_next(const JobOutlook *outlook);
+/* Return: whether it stays in line for the tick that it is queued for (`queued_tick`), although
+ * that would be missed by now. */
+bool job_next_is_long_wait(const JobOutlook *outlook);

@@ -307,10 +307,20 @@ static bool scheduled_job_runs_here(const ScheduledJob *job) {
                job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
 }
 
-/* In a pause nobody stands in a queue: who did would leave it at once, and look again. */
+/* In a pause nobody stands in a queue: whoever did would leave it at once, and look again. */
 static bool scheduled_job_may_wait_again(const ScheduledJob *job) {
         return !decision_pause_lasts(job_decision_pause(job->decision)) &&
                (scheduled_job_runs_here(job) || ranks_is_undecided(job->parts->ranks, job->name));
+}
+
+/* Return: whether what queues for that tick stays in line; else it would leave at once, and find
+ * what the process before us left there again. */
+static bool scheduled_job_would_wait(const ScheduledJob *job, const Decision *decision,
+                                     int64_t tick) {
+        JobOutlook outlook = scheduled_job_outlook(job, decision, false);
+
+        outlook.queued_tick = tick;
+        return job_next_is_long_wait(&outlook);
 }
 
 static void scheduled_job_on_waiters(const GPtrArray *waiters, void *userdata) {
@@ -324,7 +334,10 @@ static void scheduled_job_on_waiters(const GPtrArray *waiters, void *userdata) {
                 scheduled_job_decide(true, job);
                 return;
         case WAITED_FOR_BY_US:
-                job_work_queue(job->work, waited_for_tick(waited_for), NULL);
+                if (scheduled_job_would_wait(job, &decision, waited_for_tick(waited_for)))
+                        job_work_queue(job->work, waited_for_tick(waited_for), NULL);
+                else
+                        scheduled_job_decide(true, job);
                 return;
         case WAITED_FOR_BY_OTHERS:
                 job_work_end_and_retry(job->work, SCHEDULED_JOB_OTHERS_DELAY);

@@ -387,6 +387,7 @@ static void withdraw_new(int64_t since) {
         _cleanup_(ledger_freep) Ledger *own = at(NEW);
 
         ledger_adopt_digest(own, "", since);
+        own->from = since;
         write_ledger_at(NEW, own);
 }
 
