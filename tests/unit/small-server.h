@@ -51,8 +51,8 @@ void server_serve(void);
 void server_release(void);
 /* The session is over: its ephemeral nodes go. Its client does not hear of it. */
 void server_expire(int64_t session);
-/* From now on it lags behind the others: reads find what stands there now, or when a sync or a write
- * of its client was answered last. */
+/* From now on it lags behind the others: reads find what stands there now, or when a sync or a
+ * write of its client was answered last. */
 void server_lag(void);
 /* No watch is left, as after the client's end. */
 void server_forget_watches(void);
