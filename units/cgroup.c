@@ -90,12 +90,11 @@ void cgroup_signal(const char *root, const char *path, int signal) {
 
 /* Either calls func and is done, or waits on. Nothing of the watch may be touched after func, which
  * may free it. */
-static void cgroup_watch_check(void *userdata) {
-        CgroupWatch *watch = userdata;
+static void cgroup_watch_check(void *userdata);
 
+static void cgroup_watch_look(CgroupWatch *watch, usec_t again) {
         if (cgroup_is_populated(watch->root, watch->path)) {
-                (void)timer_in(watch->event, &watch->timer, watch->period, cgroup_watch_check,
-                               watch);
+                (void)timer_in(watch->event, &watch->timer, again, cgroup_watch_check, watch);
                 return;
         }
         watch->inotify = sd_event_source_disable_unref(watch->inotify);
@@ -103,9 +102,20 @@ static void cgroup_watch_check(void *userdata) {
         watch->func(watch->userdata);
 }
 
+static void cgroup_watch_check(void *userdata) {
+        CgroupWatch *watch = userdata;
+
+        cgroup_watch_look(watch, watch->inotify ? watch->period : CGROUP_POLL_PERIOD);
+}
+
+/* The kernel tells of two changes within 10 ms by telling of the second one late, and of that not
+ * at all where the cgroup is removed before: what PID 1 runs once the main process has ended may be
+ * seen here, and its end not. */
 static int cgroup_watch_on_inotify(sd_event_source *source, const struct inotify_event *event,
                                    void *userdata) {
-        cgroup_watch_check(userdata);
+        CgroupWatch *watch = userdata;
+
+        cgroup_watch_look(watch, MIN(watch->period, CGROUP_POLL_PERIOD));
         return 0;
 }
 

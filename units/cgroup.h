@@ -38,7 +38,8 @@ void cgroup_signal(const char *root, const char *path, int signal);
 /* Calls func once, from the loop, when the cgroup is empty. Return: 0 or negative errno. */
 int cgroup_watch_new(sd_event *event, const char *root, const char *path, CgroupFunc func,
                      void *userdata, CgroupWatch **ret_watch);
-/* It looks for itself that seldom, beside what the kernel tells; else each CGROUP_POLL_PERIOD. */
+/* Where the kernel tells of changes it looks for itself that seldom, and soon after each change;
+ * else each CGROUP_POLL_PERIOD. */
 void cgroup_watch_set_period(CgroupWatch *watch, usec_t period);
 CgroupWatch *cgroup_watch_free(CgroupWatch *watch);
 DEFINE_CLEANUP(CgroupWatch, cgroup_watch_free);

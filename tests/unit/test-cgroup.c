@@ -111,6 +111,30 @@ Test(cgroup, watch_sees_the_disappearance) {
         cr_expect_eq(scene.calls, 1);
 }
 
+/* It changed and was not empty, and of what came right behind that nothing is told. */
+Test(cgroup, watch_that_is_slow_looks_again_soon_after_a_change) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 1\n");
+        _cleanup_(cgroup_watch_freep) CgroupWatch *watch = NULL;
+        g_autofree char *moved = NULL;
+        FILE *file;
+
+        cr_assert(
+            cgroup_watch_new(scene.event, scene.root, "/a.service", on_empty, &scene, &watch) >= 0);
+        cgroup_watch_set_period(watch, USEC_PER_HOUR);
+        scene_run(&scene, 50 * USEC_PER_MSEC);
+        file = fopen(scene.file, "a");
+        cr_assert_not_null(file);
+        (void)fputs("frozen 0\n", file);
+        (void)fclose(file);
+        scene_run(&scene, 50 * USEC_PER_MSEC);
+        cr_expect_eq(scene.calls, 0);
+        moved = g_build_filename(scene.root, "b.service", NULL);
+        cr_assert_eq(g_rename(scene.group, moved), 0, "of which the file's watch hears nothing");
+        scene_run(&scene, 10 * USEC_PER_SEC);
+        cr_expect_eq(scene.calls, 1);
+        cr_expect_eq(g_rename(moved, scene.group), 0);
+}
+
 Test(cgroup, watch_of_nothing_calls_from_the_loop) {
         _cleanup_(scene_clear) Scene scene = scene_new("populated 0\n");
         _cleanup_(cgroup_watch_freep) CgroupWatch *watch = NULL;
