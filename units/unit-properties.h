@@ -8,7 +8,7 @@
 #include "cleanup.h"
 #include "clock.h"
 
-/* The type of a unit whose main process says when it has started. */
+/* The types of units that have started once their main process was executed, or says so. */
 #define UNIT_TYPE_EXEC "exec"
 #define UNIT_TYPE_NOTIFY "notify"
 
@@ -55,7 +55,7 @@ int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]);
 bool unit_properties_are_of(const UnitProperties *properties, const char *nonce);
 /* Return: whether its start job is done before its main process is. */
 bool unit_properties_short_start(const UnitProperties *properties);
-/* Return: whether that has said so: how its start job ended tells nothing of its end. */
+/* Return: whether it is one, and that is done: how its start job ended tells nothing of its end. */
 bool unit_properties_outlive_start(const UnitProperties *properties);
 /* Return: whether the main process has ended, or will never run. */
 bool unit_properties_over(const UnitProperties *properties);

@@ -264,7 +264,7 @@ static void watch_on_gone(void *userdata) {
         watch_look_in(watch, LOOK_DELAY_MIN); /* PID 1 hears of it when we do */
 }
 
-/* The main process has said that it has started: no job's end tells of its own. */
+/* The start job is done, and the main process goes on: no job's end tells of its own. */
 static void watch_follow_started(UnitWatch *watch) {
         sd_event *event = unit_manager_event(watch->manager);
         const char *root = unit_manager_cgroup_root(watch->manager);

@@ -24,11 +24,9 @@
 #include "message-id.h"
 #include "name.h"
 #include "paths.h"
+#include "rename.h"
 #include "settle.h"
 #include "statement.h"
-
-/* So many names of one job are looked at. */
-#define RESOLVE_NAMES_MAX 8
 
 /* What stands under a name of the job. */
 typedef struct ResolveName {
@@ -161,7 +159,7 @@ static ResolveName *resolve_find_name(const Word *word, const char *job) {
 static void resolve_add_name(Word *word, const char *job) {
         ResolveName *name;
 
-        if (!job || resolve_find_name(word, job) || word->names->len >= RESOLVE_NAMES_MAX)
+        if (!job || resolve_find_name(word, job) || word->names->len >= RENAME_NAMES_MAX)
                 return;
         name = g_new0(ResolveName, 1);
         name->job = g_strdup(job);

@@ -13,9 +13,6 @@
 #include "withdrawal.h"
 #include "zk-ops.h"
 
-/* Over so many names it is looked for where a job has gone. */
-#define RENAMING_NAMES_MAX 8
-
 struct Renaming {
         const JobParts *parts;
         char *job;
@@ -324,7 +321,7 @@ static void renaming_take_both(Renaming *renaming, const Ledger *old, int32_t ol
 
 /* Return: whether that leads further, and is not where it began. */
 static bool renaming_leads_on(const Renaming *renaming, const Ledger *ledger) {
-        return renaming->names > 0 && renaming->names < RENAMING_NAMES_MAX && ledger &&
+        return renaming->names > 0 && renaming->names < RENAME_NAMES_MAX && ledger &&
                ledger->renamed && strcmp(ledger->renamed, renaming->job) != 0;
 }
 

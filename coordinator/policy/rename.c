@@ -1,8 +1,9 @@
 /* See rename.h. */
 #include "rename.h"
-#include "ledger-change.h"
 
 #include <string.h>
+
+#include "ledger-change.h"
 
 /* Return: whether no definition is in force of it, nor is it under another name. */
 static bool is_anybodys(const Ledger *ledger) {

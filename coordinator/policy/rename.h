@@ -2,7 +2,7 @@
  * that of the name that it had. Pure.
  *
  * A job goes on under its new name with one transaction, which makes the new ledger of the old one
- * and closes the old one. Whoever claims writes the ledger at the version that he read, so nothing
+ * and closes the old one. Whoever claims writes the ledger at the version that was read, so nothing
  * is claimed under the old name after it: also not by a node whose file still has that. It waits
  * until no run of the old name is under way, since such a run holds the lock of the old name alone.
  *
@@ -14,6 +14,9 @@
 
 #include "job.h"
 #include "ledger.h"
+
+/* Over so many names of a job it is looked where it has gone: it is seldom renamed more often. */
+#define RENAME_NAMES_MAX 8
 
 typedef enum RenameNeed {
         RENAME_NOT,       /* the ledger is to be taken as it is */
@@ -50,8 +53,7 @@ Rename rename_judge(const Ledger *own, const Ledger *old, const JobSpec *spec);
 /* The job has left (RENAME_LOOK_BACK). `next`: the ledger to which its own leads, over any names in
  * between, NULL where there is none. `absent`: nobody who is there has that job, nor is anybody
  * likely to come who has: also before it is withdrawn for good. What has just begun is in nobody's
- * files, either, for a moment. Return: RENAME_BACK, WAITS, or
- * ELSEWHERE. */
+ * files, either, for a moment. Return: RENAME_BACK, WAITS, or ELSEWHERE. */
 Rename rename_judge_back(const Ledger *own, const Ledger *next, bool absent);
 
 /* For people. Return: newly allocated, a sentence: what had the name `was` goes on as `name`. */

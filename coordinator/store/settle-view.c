@@ -8,10 +8,8 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "rename.h"
 #include "settle-asks.h"
-
-/* More often a job is not renamed while one of its runs is under way. */
-#define SETTLE_VIEW_LEFT_MAX 8
 
 typedef struct SettleViewLock {
         SettleView *view; /* weak: owns us */
@@ -286,7 +284,7 @@ static int settle_view_look_between(SettleView *view) {
 static void settle_view_on_landed(ZkCode code, void *userdata) {
         SettleView *view = userdata;
         const Ledger *ledger = view->ledger;
-        bool leads_on = ledger && ledger->renamed && view->left->len < SETTLE_VIEW_LEFT_MAX,
+        bool leads_on = ledger && ledger->renamed && view->left->len < RENAME_NAMES_MAX,
              is_back = ledger && ledger->was && view->left->len == 0 &&
                        view->verdict == SETTLE_VERDICT_REFINE;
         int r = 0;

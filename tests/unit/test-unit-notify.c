@@ -33,7 +33,7 @@ static void it_ends(const char *active, const char *result, int32_t code, int32_
         job_removed_of(NAME, "/org/freedesktop/systemd1/job/8", "done");
 }
 
-Test(unit_notify, it_has_started_when_it_says_so) {
+static void expect_started_when_pid_1_has_heard(void) {
         answers.begun = true;
         start_unit();
         run_for(200 * USEC_PER_MSEC);
@@ -41,6 +41,10 @@ Test(unit_notify, it_has_started_when_it_says_so) {
         it_says_so();
         run_for(200 * USEC_PER_MSEC);
         cr_expect_str_eq(told, "s");
+}
+
+Test(unit_notify, it_has_started_when_it_says_so) {
+        expect_started_when_pid_1_has_heard();
         it_ends("active", "success", CLD_EXITED, 0);
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
 }
@@ -123,13 +127,7 @@ Test(unit_notify, it_is_killed_whoever_stops_it) {
 Test(unit_notify, it_may_have_nothing_to_say) {
         answers.type = "exec";
         answers.ready = UNIT_READY_AT_START;
-        answers.begun = true;
-        start_unit();
-        run_for(200 * USEC_PER_MSEC);
-        cr_expect_str_eq(told, "");
-        it_says_so();
-        run_for(200 * USEC_PER_MSEC);
-        cr_expect_str_eq(told, "s");
+        expect_started_when_pid_1_has_heard();
         it_ends("failed", "exit-code", CLD_EXITED, 3);
         expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
 }
