@@ -197,6 +197,36 @@ Test(service, whose_record_is_damaged_is_not_run_beside_what_lives) {
         await_run(2);
 }
 
+/* Nor where nobody can tell whether what lives there is its own. */
+static void expect_not_run_beside(const char *nonce) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL, *after = NULL;
+        g_autofree char *path = NULL, *data = NULL;
+
+        run_service(SERVICE);
+        close_daemon();
+        path = record_path_of(1);
+        record = record_there(tick_there(), 1);
+        g_free(record->nonce);
+        record->nonce = g_strdup(nonce);
+        data = run_record_encode(record);
+        server_set(server_node(path), data);
+        open_daemon_again();
+        await(is_ready, "ready");
+        await(is_over, "it is settled");
+        expect_nothing_more(1);
+        after = record_there(tick_there(), 1);
+        cr_expect_eq(after->state, RUN_UNKNOWN);
+        cr_expect(after->continues, "a person is to say how it ended");
+}
+
+Test(service, that_may_be_alive_here_is_not_run_beside_it) {
+        expect_not_run_beside(NULL);
+}
+
+Test(service, that_is_there_by_its_name_is_not_run_beside_it) {
+        expect_not_run_beside("another");
+}
+
 /* ---- others ---- */
 
 static RunRecord *record_elsewhere(int64_t tick) {
