@@ -230,6 +230,19 @@ static Inventory *new_inventory(Coordinator *coordinator) {
         return inventory_new(&parts, &job_table_inventory_events, coordinator->jobs);
 }
 
+static Withdrawals *new_withdrawals(const Coordinator *coordinator) {
+        const WithdrawalsParts parts = {
+            .node = coordinator->node,
+            .digests = coordinator->digests,
+            .clock = coordinator->clock,
+            .tree = coordinator->tree,
+            .pruner = coordinator->store.pruner,
+            .jobset = coordinator->jobset,
+        };
+
+        return withdrawals_new(&parts);
+}
+
 static JobTable *new_jobs(const Coordinator *coordinator) {
         const JobParts parts = {
             .node = coordinator->node,
@@ -259,7 +272,7 @@ static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options
                              .prefix = options->prefix};
 
         coordinator->digests = digest_memory_new(node->event, node->state_dir);
-        coordinator->withdrawals = withdrawals_new(node, coordinator->digests, coordinator->clock);
+        coordinator->withdrawals = new_withdrawals(coordinator);
         coordinator->jobs = new_jobs(coordinator);
         coordinator->inventory = parts.inventory = new_inventory(coordinator);
         return reload_new(&parts, coordinator_on_reloaded, coordinator, &coordinator->reload);

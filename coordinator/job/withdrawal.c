@@ -9,11 +9,16 @@
  *
  * Meanwhile the memory of the job's digest is empty but there, so that a restart goes on with it,
  * and a job that is added again counts as changed.
+ *
+ * What was to be attempted again is given up first, then what is owed is skipped, then the
+ * definition goes: a write each, and the ledger is read again between them.
  */
 #include "withdrawal.h"
 
+#include <errno.h>
+
 #include "ledger-change.h"
-#include "ledger-skip.h"
+#include "ledger-writer.h"
 #include "ledger.h"
 #include "log.h"
 #include "message-id.h"
@@ -21,57 +26,62 @@
 #include "placement.h"
 #include "skip-record.h"
 #include "timer.h"
-#include "zk-ops.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
 #define LOOK_PERIOD (10 * USEC_PER_MINUTE)
+#define SKIP_WHY "its job left the job files while it waited"
 
 struct Withdrawals {
-        const Node *node;             /* weak */
-        DigestMemory *digests;        /* weak */
-        ClockWatch *clock;            /* weak */
+        WithdrawalsParts parts;
+        LedgerCache *ledgers;         /* of these jobs, as what is written was decided on */
         GHashTable *jobs;             /* job → Withdrawal */
         GQueue waiting;               /* Withdrawal: for one of those that are busy to be done */
         unsigned busy;                /* with a request under way */
         sd_event_source *clock_timer; /* all that wait do so until our clock is good */
 };
 
+typedef enum WithdrawalStep {
+        WITHDRAWAL_TO_SAY,
+        WITHDRAWAL_SAID,    /* who has the job knows, and may have answered */
+        WITHDRAWAL_NOBODYS, /* nobody has, for as long as that took */
+} WithdrawalStep;
+
 typedef struct Withdrawal {
         Withdrawals *withdrawals; /* weak: owns us */
         char *job, *path;
         ZkCall *call;
+        LedgerWriter *writer; /* of what nobody will do */
         sd_event_source *timer;
-        GList link;         /* in `waiting` */
-        bool waits;         /* it is there */
-        bool said;          /* the ledger said so: who has the job knows, and may have answered */
-        bool records_exist; /* of what is to be skipped, or their directory is gone */
-        char *note;         /* what to log when the skips are written */
-        int64_t note_tick;
+        GList link; /* in `waiting` */
+        bool waits; /* it is there */
+        bool busy;  /* a request of it, or of the writer, is under way */
+        WithdrawalStep step;
 } Withdrawal;
 
 static void withdrawal_look(Withdrawal *withdrawal);
+static void withdrawal_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata);
 
 static void withdrawal_free(void *data) {
         Withdrawal *withdrawal = data;
 
-        if (withdrawal->call)
+        if (withdrawal->busy)
                 withdrawal->withdrawals->busy--;
         zk_call_free(withdrawal->call);
+        ledger_writer_free(withdrawal->writer);
+        ledger_cache_remove(withdrawal->withdrawals->ledgers, withdrawal->job);
         if (withdrawal->waits)
                 g_queue_unlink(&withdrawal->withdrawals->waiting, &withdrawal->link);
         sd_event_source_disable_unref(withdrawal->timer);
-        g_free(withdrawal->note);
         g_free(withdrawal->job);
         g_free(withdrawal->path);
         g_free(withdrawal);
 }
 
-Withdrawals *withdrawals_new(const Node *node, DigestMemory *digests, ClockWatch *clock) {
+Withdrawals *withdrawals_new(const WithdrawalsParts *parts) {
         Withdrawals *withdrawals = g_new0(Withdrawals, 1);
 
-        withdrawals->node = node;
-        withdrawals->digests = digests;
-        withdrawals->clock = clock;
+        withdrawals->parts = *parts;
+        withdrawals->ledgers = ledger_cache_new();
         withdrawals->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, withdrawal_free);
         g_queue_init(&withdrawals->waiting);
         return withdrawals;
@@ -82,6 +92,7 @@ Withdrawals *withdrawals_free(Withdrawals *withdrawals) {
                 return NULL;
         withdrawals_reset(withdrawals);
         g_hash_table_unref(withdrawals->jobs);
+        ledger_cache_free(withdrawals->ledgers);
         g_free(withdrawals);
         return NULL;
 }
@@ -104,13 +115,13 @@ static void withdrawals_on_clock(void *userdata) {
 /* Nothing is dated by a clock that is not good. That may last, and while it is skewed somebody else
  * measures it: a look for each of thousands would be as many requests each second. */
 static bool withdrawals_may_look(Withdrawals *withdrawals) {
-        if (clock_watch_is_good(withdrawals->clock))
+        if (clock_watch_is_good(withdrawals->parts.clock))
                 return true;
-        if (!clock_watch_is_known(withdrawals->clock))
-                (void)clock_watch_measure(withdrawals->clock);
+        if (!clock_watch_is_known(withdrawals->parts.clock))
+                (void)clock_watch_measure(withdrawals->parts.clock);
         if (!withdrawals->clock_timer)
-                (void)timer_in(withdrawals->node->event, &withdrawals->clock_timer, RETRY_DELAY,
-                               withdrawals_on_clock, withdrawals);
+                (void)timer_in(withdrawals->parts.node->event, &withdrawals->clock_timer,
+                               RETRY_DELAY, withdrawals_on_clock, withdrawals);
         return false;
 }
 
@@ -136,7 +147,7 @@ static void withdrawal_over(Withdrawal *withdrawal, bool done) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = withdrawal->job};
 
         if (done) {
-                digest_memory_set(withdrawal->withdrawals->digests, withdrawal->job, NULL);
+                digest_memory_set(withdrawal->withdrawals->parts.digests, withdrawal->job, NULL);
                 log_info(&about, "the job is no longer in this node's files: withdrawn");
         }
         g_hash_table_remove(withdrawal->withdrawals->jobs, withdrawal->job);
@@ -147,20 +158,23 @@ static void withdrawal_on_timer(void *userdata) {
 }
 
 static void withdrawal_look_in(Withdrawal *withdrawal, usec_t delay) {
-        (void)timer_in(withdrawal->withdrawals->node->event, &withdrawal->timer, delay,
+        (void)timer_in(withdrawal->withdrawals->parts.node->event, &withdrawal->timer, delay,
                        withdrawal_on_timer, withdrawal);
 }
 
 /* A request was sent, or (`r`) could not be. */
 static void withdrawal_sent(Withdrawal *withdrawal, int r) {
-        if (r < 0)
+        if (r < 0) {
                 withdrawal_over(withdrawal, false);
-        else
-                withdrawal->withdrawals->busy++;
+                return;
+        }
+        withdrawal->busy = true;
+        withdrawal->withdrawals->busy++;
 }
 
 static void withdrawal_answered(Withdrawal *withdrawal) {
         withdrawal->call = NULL;
+        withdrawal->busy = false;
         withdrawal->withdrawals->busy--;
 }
 
@@ -174,7 +188,8 @@ static void withdrawal_on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawals *withdrawals = withdrawal->withdrawals;
 
         withdrawal_answered(withdrawal);
-        withdrawal->said |= reply->code == ZK_OK;
+        if (reply->code == ZK_OK)
+                withdrawal->step = WITHDRAWAL_SAID;
         if (is_worth_another_look(reply->code))
                 withdrawal_look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
         else
@@ -188,7 +203,7 @@ static void withdrawal_begin(Withdrawal *withdrawal, Ledger *ledger, int32_t ver
         ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
         data = ledger_encode(ledger);
         withdrawal_sent(withdrawal,
-                        zk_set(node_zk(withdrawal->withdrawals->node), withdrawal->path, data,
+                        zk_set(node_zk(withdrawal->withdrawals->parts.node), withdrawal->path, data,
                                version, withdrawal_on_withdrawn, withdrawal, &withdrawal->call));
 }
 
@@ -200,7 +215,7 @@ usec_t withdrawal_patience(const DaemonConfig *config) {
 /* Return: for how long they may from now on. */
 static usec_t withdrawal_time_for_others(const Withdrawal *withdrawal, const Ledger *ledger) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        usec_t patience = withdrawal_patience(withdrawal->withdrawals->node->config);
+        usec_t patience = withdrawal_patience(withdrawal->withdrawals->parts.node->config);
 
         (void)ledger_schedule(ledger, &schedule);
         return usec_sub((usec_t)ledger_withdrawal_shows(ledger, schedule) * USEC_PER_SEC + patience,
@@ -209,111 +224,93 @@ static usec_t withdrawal_time_for_others(const Withdrawal *withdrawal, const Led
 
 /* The next tick may be far away: looks now and then whether somebody has said it. */
 static void withdrawal_wait_for_others(Withdrawal *withdrawal, usec_t duration) {
-        withdrawal->said = true;
-        digest_memory_set(withdrawal->withdrawals->digests, withdrawal->job, "");
+        withdrawal->step = WITHDRAWAL_SAID;
+        digest_memory_set(withdrawal->withdrawals->parts.digests, withdrawal->job, "");
         withdrawal_look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
 }
 
-/* Return: whether what was skipped is written; otherwise that is begun again, or it is over. */
-static bool withdrawal_take_answer(Withdrawal *withdrawal, ZkCode code) {
-        const LogAbout about = {.message_id = MESSAGE_TICK_SKIPPED,
-                                .job = withdrawal->job,
-                                .tick = withdrawal->note_tick};
+/* ---- nobody has it ---- */
 
-        withdrawal_answered(withdrawal);
-        if (code == ZK_OK && withdrawal->note)
-                log_info(&about, "%s", withdrawal->note);
-        if (code == ZK_OK)
-                return true;
-        withdrawal->records_exist |= code == ZK_NODE_EXISTS || code == ZK_NO_NODE;
-        if (code == ZK_NODE_EXISTS || code == ZK_NO_NODE || is_worth_another_look(code))
-                withdrawal_look_in(withdrawal, RETRY_DELAY);
-        else
-                withdrawal_over(withdrawal, false);
-        return false;
+/* What was to be attempted again will not be. Return: whether there is anything of it, which is
+ * being written, or (*ret) could not be. */
+static bool withdrawal_gives_up(Withdrawal *withdrawal, const Ledger *ledger,
+                                const Schedule *schedule, int *ret) {
+        const LedgerEntry *retry = ledger_first_retry_by_ticks(ledger);
+        DecisionSkip skip = {.count = 1, .gives_up = true, .why = {DECISION_KIND_OTHER, SKIP_WHY}};
+
+        if (!retry)
+                return false;
+        skip.from = skip.to = retry->tick;
+        *ret = ledger_writer_skip(withdrawal->writer, schedule, &skip, 1, true);
+        return true;
 }
 
-static void withdrawal_on_finished(const ZkReply *reply, void *userdata) {
+/* Return: as above, of ticks that waited. */
+static bool withdrawal_skips(Withdrawal *withdrawal, const Ledger *ledger, const Schedule *schedule,
+                             int64_t now, int *ret) {
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n = owed_skips(withdrawal->job, ledger, schedule, now, SKIP_WHY, NULL, skips);
+
+        if (n == 0)
+                return false;
+        *ret = ledger_writer_skip(withdrawal->writer, schedule, skips, n, true);
+        return true;
+}
+
+/* It begins anew when it is added again. */
+static int withdrawal_end(Withdrawal *withdrawal, const Ledger *ledger, int64_t now) {
+        Ledger *next = ledger_copy(ledger);
+
+        ledger_adopt_digest(next, "", now);
+        return ledger_writer_set(withdrawal->writer, next, MESSAGE_RELOADED, NULL);
+}
+
+/* `ledger` is taken over. */
+static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        int r = 0;
+
+        ledger_cache_set(withdrawal->withdrawals->ledgers, withdrawal->job, ledger, version);
+        (void)ledger_schedule(ledger, &schedule);
+        if (!withdrawal_gives_up(withdrawal, ledger, schedule, &r) &&
+            !withdrawal_skips(withdrawal, ledger, schedule, now, &r))
+                r = withdrawal_end(withdrawal, ledger, now);
+        if (r == -ENOSPC) /* it is full of runs under way: one of them has to end first */
+                withdrawal_look_in(withdrawal, LOOK_PERIOD);
+        else
+                withdrawal_sent(withdrawal, r);
+}
+
+static void withdrawal_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
+        bool more_follows = !ledger_cache_get(withdrawals->ledgers, withdrawal->job, NULL);
 
-        if (withdrawal_take_answer(withdrawal, reply->code))
+        (void)refused;
+        withdrawal_answered(withdrawal);
+        if (outcome == LEDGER_WRITE_REFUSED || outcome == LEDGER_WRITE_CLOSED)
+                withdrawal_over(withdrawal, false);
+        else if (outcome != LEDGER_WRITE_DONE)
+                withdrawal_look_in(withdrawal, RETRY_DELAY);
+        else if (more_follows)
+                withdrawal_look_in(withdrawal, 0);
+        else
                 withdrawal_over(withdrawal, true);
         withdrawals_go_on(withdrawals);
 }
 
-/* More is owed than goes into one write. */
-static void withdrawal_on_skipped(const ZkReply *reply, void *userdata) {
-        Withdrawal *withdrawal = userdata;
-        Withdrawals *withdrawals = withdrawal->withdrawals;
-
-        if (withdrawal_take_answer(withdrawal, reply->code)) {
-                withdrawal->records_exist = false;
-                withdrawal_look_in(withdrawal, 0);
-        }
-        withdrawals_go_on(withdrawals);
-}
-
-/* Takes the skips into the ledger and appends what writes their records. Return: whether more may
- * be owed, for which there is room. */
-static bool withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings,
-                                 Ledger *ledger, int64_t now) {
-        _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        DecisionSkip skips[DECISION_SKIPS_MAX];
-        size_t n = 0, taken = 0;
-
-        if (ledger_schedule(ledger, &schedule) == 0)
-                n = owed_skips(withdrawal->job, ledger, schedule, now,
-                               "its job left the job files while it waited", NULL, skips);
-        for (size_t i = 0; i < n; i++) {
-                const LedgerEntry *entry = NULL;
-                bool joined = false;
-                char *path, *data;
-
-                if (ledger_skip(ledger, schedule, skips[i].from, skips[i].to, skips[i].count,
-                                skips[i].why.text, &entry, &joined) < 0)
-                        continue;
-                taken++;
-                path = path_run(withdrawal->withdrawals->node->config->root, withdrawal->job,
-                                entry->run);
-                data = skip_record_encode(withdrawal->withdrawals->node->config->node_name,
-                                          withdrawal->job, entry);
-                g_ptr_array_add(strings, path);
-                g_ptr_array_add(strings, data);
-                if (!withdrawal->records_exist)
-                        zk_ops_add(ops, joined ? ZK_OP_SET : ZK_OP_CREATE, path, data, -1);
-        }
-        g_free(withdrawal->note);
-        withdrawal->note = n > 0 ? skips_note(skips, n) : NULL;
-        withdrawal->note_tick = n > 0 ? skips[0].from : 0;
-        return n == DECISION_SKIPS_MAX && taken > 0;
-}
-
-/* Nobody has it. */
-static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
-        g_autoptr(GArray) ops = zk_ops_new();
-        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
-        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        bool more = withdrawal_add_skips(withdrawal, ops, strings, ledger, now);
-
-        if (!more)
-                ledger_adopt_digest(ledger, "", now);
-        g_ptr_array_add(strings, ledger_encode(ledger));
-        zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
-        withdrawal_sent(withdrawal,
-                        zk_ops_send(ops, node_zk(withdrawal->withdrawals->node),
-                                    more ? withdrawal_on_skipped : withdrawal_on_finished,
-                                    withdrawal, &withdrawal->call));
-}
-
-static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+/* `ledger` is taken over. */
+static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *taken, int32_t version) {
+        _cleanup_(ledger_freep) Ledger *ledger = taken;
         usec_t left;
 
-        if (!*ledger->digest || ledger->renamed || (withdrawal->said && !ledger->withdrawn)) {
+        if (!*ledger->digest || ledger->renamed ||
+            (withdrawal->step != WITHDRAWAL_TO_SAY && !ledger->withdrawn)) {
                 withdrawal_over(withdrawal, true); /* nobody has it, or others do */
                 return;
         }
-        if (!clock_watch_is_good(withdrawal->withdrawals->clock)) {
+        if (!clock_watch_is_good(withdrawal->withdrawals->parts.clock)) {
                 withdrawal_wait(withdrawal);
                 return;
         }
@@ -321,17 +318,21 @@ static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t ver
                 withdrawal_begin(withdrawal, ledger, version);
                 return;
         }
-        left = withdrawal_time_for_others(withdrawal, ledger);
-        if (left > 0)
+        left = withdrawal->step == WITHDRAWAL_NOBODYS
+                   ? 0 /* what becomes due between our writes is none's either */
+                   : withdrawal_time_for_others(withdrawal, ledger);
+        if (left > 0) {
                 withdrawal_wait_for_others(withdrawal, left);
-        else
-                withdrawal_finish(withdrawal, ledger, version);
+                return;
+        }
+        withdrawal->step = WITHDRAWAL_NOBODYS;
+        withdrawal_finish(withdrawal, g_steal_pointer(&ledger), version);
 }
 
 static void withdrawal_on_ledger(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        Ledger *ledger = NULL;
 
         withdrawal_answered(withdrawal);
         if (reply->code == ZK_UNKNOWN)
@@ -344,20 +345,33 @@ static void withdrawal_on_ledger(const ZkReply *reply, void *userdata) {
 }
 
 static void withdrawal_look(Withdrawal *withdrawal) {
-        withdrawal_sent(withdrawal, zk_get(node_zk(withdrawal->withdrawals->node), withdrawal->path,
-                                           withdrawal_on_ledger, withdrawal, &withdrawal->call,
-                                           NULL, NULL, NULL));
+        withdrawal_sent(withdrawal, zk_get(node_zk(withdrawal->withdrawals->parts.node),
+                                           withdrawal->path, withdrawal_on_ledger, withdrawal,
+                                           &withdrawal->call, NULL, NULL, NULL));
+}
+
+static LedgerWriter *withdrawals_new_writer(const Withdrawals *withdrawals,
+                                            Withdrawal *withdrawal) {
+        const LedgerWriterParts parts = {.node = withdrawals->parts.node,
+                                         .tree = withdrawals->parts.tree,
+                                         .ledgers = withdrawals->ledgers,
+                                         .pruner = withdrawals->parts.pruner,
+                                         .jobset = withdrawals->parts.jobset};
+
+        return ledger_writer_new(&parts, withdrawal->job, withdrawal_on_written, withdrawal);
 }
 
 void withdrawals_add(Withdrawals *withdrawals, const char *job) {
         Withdrawal *withdrawal;
 
-        if (!node_zk(withdrawals->node) || g_hash_table_contains(withdrawals->jobs, job))
+        if (!node_zk(withdrawals->parts.node) || g_hash_table_contains(withdrawals->jobs, job))
                 return;
         withdrawal = g_new0(Withdrawal, 1);
         withdrawal->withdrawals = withdrawals;
         withdrawal->job = g_strdup(job);
-        withdrawal->path = path_job(withdrawals->node->config->root, job);
+        withdrawal->path = path_job(withdrawals->parts.node->config->root, job);
+        withdrawal->writer = withdrawals_new_writer(withdrawals, withdrawal);
+        ledger_cache_add(withdrawals->ledgers, job);
         g_hash_table_insert(withdrawals->jobs, withdrawal->job, withdrawal);
         withdrawal_wait(withdrawal);
 }

@@ -6,13 +6,27 @@
 
 #include "clock-watch.h"
 #include "digest-memory.h"
+#include "jobset.h"
 #include "node.h"
+#include "prune.h"
+#include "tree.h"
 
 #define WITHDRAWALS_BUSY_MAX 64
 
 typedef struct Withdrawals Withdrawals;
 
-Withdrawals *withdrawals_new(const Node *node, DigestMemory *digests, ClockWatch *clock);
+/* All weak. */
+typedef struct WithdrawalsParts {
+        const Node *node;
+        DigestMemory *digests;
+        ClockWatch *clock;
+        Tree *tree;
+        Pruner *pruner;
+        const JobSet *jobset; /* what follows an attempt that is the last one after all */
+} WithdrawalsParts;
+
+/* The parts are copied. */
+Withdrawals *withdrawals_new(const WithdrawalsParts *parts);
 Withdrawals *withdrawals_free(Withdrawals *withdrawals);
 DEFINE_CLEANUP(Withdrawals, withdrawals_free);
 

@@ -60,7 +60,8 @@ static void scene_init(Scene *scene) {
         cr_assert(fitness_new(scene->event, on_verdicts, scene, &scene->fitness) >= 0);
         scene->ranks = ranks_new(scene->members, scene->registration, scene->fitness);
         scene->digests = digest_memory_new(scene->event, scene->root);
-        scene->withdrawals = withdrawals_new(scene->node, scene->digests, NULL);
+        scene->withdrawals =
+            withdrawals_new(&(WithdrawalsParts){.node = scene->node, .digests = scene->digests});
         parts = (InventoryParts){.node = scene->node,
                                  .jobset = scene->jobset,
                                  .fitness = scene->fitness,

@@ -23,7 +23,12 @@ static void setup_withdrawals(void) {
         open_daemon();
         await(is_ready, "ready");
         serve_for(100 * USEC_PER_MSEC);
-        withdrawals = withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
+        withdrawals = withdrawals_new(&(WithdrawalsParts){.node = coordinator->node,
+                                                          .digests = coordinator->digests,
+                                                          .clock = coordinator->clock,
+                                                          .tree = coordinator->tree,
+                                                          .pruner = coordinator->store.pruner,
+                                                          .jobset = coordinator->jobset});
 }
 
 static void teardown_withdrawals(void) {
@@ -157,6 +162,61 @@ Test(withdrawal, however_many_stretches_it_owes) {
         cr_expect_str_eq(after->digest, "");
         for (int64_t tick = first + 10; tick < first + 400; tick += 20)
                 cr_expect(is_recorded(tick), "tick %" G_GINT64_FORMAT, tick);
+}
+
+/* The tick that it is an attempt of is settled, but was to be attempted again. */
+Test(withdrawal, what_was_to_be_attempted_again_is_given_up_and_that_is_recorded) {
+        int64_t tick = now() / 10 * 10 - 20;
+        g_autofree char *entries = g_strdup_printf(
+                            "{'run':'%" G_GINT64_FORMAT
+                            "-1','state':'failed','tick':%" G_GINT64_FORMAT
+                            ",'attempt':1,'node':'n2','not_before':%" G_GINT64_FORMAT "}",
+                            tick, tick, now() + 3600),
+                        *record = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick),
+                        *data = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL, *after = NULL;
+
+        have_no_patience();
+        put_job("b", "every 10s", tick - 1);
+        ledger = ledger_of(0, tick - 1, entries);
+        ledger->schedule = g_strdup("every 10s");
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        after = there();
+        cr_expect_str_eq(after->digest, "");
+        cr_assert(is_recorded(tick));
+        cr_expect_not_null(strstr(server_data(record), "attempt 2 is not made: its job left"));
+        cr_expect(is_recorded(tick + 10), "and the ticks after it are skipped");
+        cr_expect_null(remembered());
+}
+
+/* One of them has to end before there is room for what was skipped. */
+Test(withdrawal, where_the_ledger_is_full_of_runs_under_way_it_waits) {
+        int64_t first = now() / 10 * 10 - 2000;
+        g_autoptr(GString) entries = g_string_new(NULL);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL, *after = NULL;
+        g_autofree char *data = NULL;
+
+        for (int64_t i = 0; i < LEDGER_OPEN_MAX; i++)
+                g_string_append_printf(entries,
+                                       "%s{'run':'%" G_GINT64_FORMAT
+                                       "-1','state':'claimed','tick':%" G_GINT64_FORMAT
+                                       ",'node':'n2'}",
+                                       i > 0 ? "," : "", first + i * 20, first + i * 20);
+        have_no_patience();
+        put_job("b", "every 10s", first - 1);
+        ledger = ledger_of(0, first - 1, entries->str);
+        ledger->schedule = g_strdup("every 10s");
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        withdrawals_add(withdrawals, "b");
+        await(is_said, "it is said");
+        serve_for(200 * USEC_PER_MSEC);
+        after = there();
+        cr_expect_str_eq(after->digest, "d");
+        cr_expect_eq(withdrawals_size(withdrawals), 1);
 }
 
 Test(withdrawal, where_somebody_has_it_nothing_else_follows) {

@@ -109,6 +109,13 @@ static bool retry_is_possible(const PlanJob *job, const Ledger *after, int64_t t
         return job->service.is ? service_goes_on(after, tick) : retry_has_ticks(after);
 }
 
+/* Return: whether a node has lost the job, and said so: then nobody may have it. */
+static bool retry_is_nobodys(const Write *write, const char *job) {
+        const Ledger *before = write_ledger(write, job);
+
+        return before && before->withdrawn != 0;
+}
+
 /* Return: whether a newer tick takes its place. */
 static bool retry_is_replaced(const Write *write, const char *job, int64_t tick) {
         return plan_is_replaced(checker_plan(write->checker), job, tick,
@@ -199,7 +206,7 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
                 return;
         }
         if (!retry_is_late(write, job, entry) && !retry_is_shut_out(write, entry, after) &&
-            !retry_is_replaced(write, name, entry->tick))
+            !retry_is_replaced(write, name, entry->tick) && !retry_is_nobodys(write, name))
                 checker_complain(
                     write->checker, "run %s of %s was to be retried, and is given up by %s in time",
                     entry->run, name, write_author(write) ? write_author(write) : "somebody");
@@ -207,10 +214,18 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
         follow_judge_end(write, was, is);
 }
 
-void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after) {
-        if (!retry_has_ticks(after) && ledger_first_retry(after))
+void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *before,
+                           const Ledger *after) {
+        if (retry_has_ticks(after))
+                return;
+        if (ledger_first_retry(after))
                 checker_complain(write->checker,
                                  "job %s is withdrawn, and a tick of it is to be retried", name);
+        if (retry_has_ticks(before) && ledger_first_retry_by_ticks(before))
+                checker_complain(write->checker,
+                                 "job %s is withdrawn, and of a tick of it that was to be retried "
+                                 "nothing was said before",
+                                 name);
 }
 
 /* ---- records that are deleted ---- */

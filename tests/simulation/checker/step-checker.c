@@ -23,7 +23,7 @@ void step_judge(const Write *write, const char *job, const Ledger *before, const
                 checker_complain(write->checker,
                                  "job %s is withdrawn, and nobody was asked before who has it",
                                  job);
-        retry_judge_withdrawn(write, job, after);
+        retry_judge_withdrawn(write, job, before, after);
         for (guint i = 0; i < before->open->len; i++) {
                 const LedgerEntry *entry = before->open->pdata[i];
 

@@ -108,8 +108,9 @@ void retry_judge_claim(const Write *write, const PlanJob *job, const RunRecord *
 /* What becomes of an entry that is claimed, or to be retried. */
 void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *name,
                       const Ledger *after);
-/* A job is withdrawn. */
-void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after);
+/* A job is withdrawn, or was. */
+void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *before,
+                           const Ledger *after);
 /* A record is deleted. */
 void retry_judge_forgotten(const Write *write, const RunRecord *record);
 void step_judge(const Write *write, const char *job, const Ledger *before, const Ledger *after);
