@@ -140,15 +140,17 @@ static int control_no_such_job(const View *view, sd_bus_error *error, const char
 
 void answer_control_no_job(Answer *answer, const char *more) {
         const View *view = answer_view(answer);
-        g_autofree char *elsewhere = control_elsewhere(view, answer->job), *no_member = NULL;
+        g_autofree char *elsewhere = control_elsewhere(view, answer->job), *no_member = NULL,
+                        *refused = NULL;
 
         if (elsewhere) {
                 answer_error(answer, BUS_ERROR_JOB_ELSEWHERE, "%s", elsewhere);
                 return;
         }
         no_member = control_no_member(view, answer->job);
-        answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s",
-                     answer->job, no_member, more);
+        refused = control_refused(view, answer->job);
+        answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s",
+                     answer->job, no_member, more, refused);
 }
 
 int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {

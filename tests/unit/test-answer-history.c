@@ -173,6 +173,16 @@ Test(answer_history, history_of_what_each_node_ran_that_is_in_no_file_here) {
         expect_said("the connection to ZooKeeper was lost while reading the history");
 }
 
+/* It may be in what could not be read. */
+Test(answer_history, of_a_job_that_is_not_there_it_is_said_what_was_refused) {
+        write_job_named("backup", "    exec: []\n");
+        open_hourly_on_bus();
+        ask("History", "su", "backup", 10U);
+        expect_said(
+            "there is no job \"backup\" on this node, and no history of one; it may be in "
+            "backup.yaml, refused for its errors, which \"jobkeeper status\" tells of");
+}
+
 static void expect_jobs(unsigned limit, const char *expected) {
         g_autofree char *text = NULL;
 
