@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "duration.h"
 #include "foreign-file.h"
 #include "job-keys.h"
 #include "job-service.h"
@@ -228,6 +229,19 @@ static void warn_of_retry_keys(const JobSpec *spec, const YamlNode *job, Diagnos
                     "one of \"attempts\"");
 }
 
+/* By the default only the last minutes are made up for. */
+static void warn_of_catch_up(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlPair *pair = yaml_node_pair(job, "catch-up");
+        g_autofree char *deadline = duration_to_string(spec->start_deadline);
+
+        if (pair && is_scheduled(job) && spec->catch_up == JOB_CATCH_UP_ALL &&
+            !spec->times.start_deadline_mark.file)
+                diagnostics_warn(diagnostics, &pair->key->mark,
+                                 "\"catch-up: all\" makes up for no more than the last %s without "
+                                 "\"start-deadline\", as in \"start-deadline: 6h\"",
+                                 deadline);
+}
+
 /* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */
 static void check_takeover(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         const YamlPair *after = yaml_node_pair(job, "takeover-after");
@@ -267,6 +281,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
                 read_schedule(spec, pair->value, defaults, diagnostics);
                 warn_of_tick_keys(pair->value, diagnostics);
                 warn_of_retry_keys(spec, pair->value, diagnostics);
+                warn_of_catch_up(spec, pair->value, diagnostics);
         }
         check_takeover(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);

@@ -434,6 +434,18 @@ static void expect_warnings(const char *text, const char *warnings) {
         cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
 }
 
+Test(job_file, catching_up_with_all_of_the_last_minutes_alone_is_warned_of) {
+        expect_warnings("jobs: {a: {exec: /bin/true, every: 1h, catch-up: all}}\n",
+                        "f:1:40: warning: \"catch-up: all\" makes up for no more than the last "
+                        "10min without \"start-deadline\", as in \"start-deadline: 6h\"");
+        expect_warnings(
+            "jobs: {a: {exec: /bin/true, every: 1h, catch-up: all, start-deadline: 10min}}\n", "");
+        expect_warnings("defaults: {start-deadline: 1h}\n"
+                        "jobs: {a: {exec: /bin/true, every: 1h, catch-up: all}}\n",
+                        "");
+        expect_warnings("jobs: {a: {exec: /bin/true, every: 1h, catch-up: latest}}\n", "");
+}
+
 /* Where "defaults" has how many, a job may say the rest, and the other way round. */
 Test(job_file, keys_of_further_attempts_are_warned_of_where_there_are_none) {
         expect_warnings(
