@@ -1,9 +1,9 @@
 /* How many may hold a resource at a time, where its contenders are of that kind: what its directory
  * says. All who are in one queue must mean the same number, or one of them would count itself in
- * where another does not: so everybody compares what the directory says with what he means, watches
- * it, and follows it while he waits. Then only its administrator changes it.
+ * where another does not: so everybody compares what the directory says with what it means, watches
+ * it, and follows it while it waits. Then only its administrator changes it.
  *
- * Where it says nothing yet, whoever writes first has said it: each writes over what he has read
+ * Where it says nothing yet, whoever writes first has said it: each writes over what it has read
  * alone, so that a second one fails, and looks.
  *
  * Where it says another number, and nobody else means that any more, the directory is made anew.

@@ -3,7 +3,7 @@
  *
  * A fleet has thousands of jobs, and anybody may ask. So there is one report at a time, made in
  * slices, with few reads under way; who asks while it is being made waits for the next one, so that
- * nobody is told what was true before he asked. Where everybody may ask, there is a pause between
+ * nobody is told what was true before they asked. Where everybody may ask, there is a pause between
  * two reports that grows with what they cost. When ZooKeeper does not answer, the report says what
  * this node knows, and that it is no more than that. */
 #pragma once

@@ -1,5 +1,5 @@
 /* See read-budget.h. What was spent is kept as an instant: when all of it will have been earned
- * again. Whoever finds nothing left stands in a queue, and when it is his turn he may take what
+ * again. Whoever finds nothing left stands in a queue, and when it is its turn it may take what
  * there is. */
 #include "read-budget.h"
 

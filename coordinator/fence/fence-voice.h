@@ -3,7 +3,7 @@
  * the fence.
  *
  * The manager's socket is everybody's: any user may keep it full. Who only tries finds it full then
- * time after time; who waits has his turn within milliseconds.
+ * time after time; who waits has its turn within milliseconds.
  */
 #pragma once
 

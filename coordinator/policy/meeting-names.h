@@ -1,5 +1,5 @@
 /* By which names those have come that a job waits for together (record/meetings.h): who had another
- * name when he came is the same by his new one, as long as his definition says what it was. Pure.
+ * name when it came is the same by its new one, as long as its definition says what it was. Pure.
  */
 #pragma once
 
@@ -19,5 +19,5 @@ DEFINE_CLEANUP(MeetingNames, meeting_names_free);
 
 /* Return: the jobs that are waited for, borrowed. */
 const char *const *meeting_names_parents(const MeetingNames *names);
-/* Who has come there has come by the name that he has now. */
+/* Who has come there has come by the name that it has now. */
 void meeting_names_apply(const MeetingNames *names, Meetings *meetings);
