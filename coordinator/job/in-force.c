@@ -282,17 +282,14 @@ static bool in_force_skips_what_is_owed(InForce *in_force, int64_t now,
 static bool in_force_gives_retry_up(InForce *in_force, const JobSpec *spec,
                                     InForceVerdict *ret_verdict) {
         const Ledger *ledger = in_force_ledger(in_force);
-        const LedgerEntry *retry = spec->schedule ? NULL : ledger_first_retry_by_ticks(ledger);
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        DecisionSkip skip = {.count = 1,
-                             .gives_up = true,
-                             .why = {DECISION_KIND_OTHER, "its definition changed while it waited, "
-                                                          "and has no schedule any more"}};
+        DecisionSkip skip;
 
-        if (!retry)
+        if (spec->schedule ||
+            !owed_attempt(ledger,
+                          "its definition changed while it waited, and has no schedule any more",
+                          &skip))
                 return false;
-        skip.from = skip.to = retry->tick;
-        skip.due = ledger_due(ledger, retry->tick, retry->tick);
         (void)ledger_schedule(ledger, &schedule);
         *ret_verdict = in_force_begun(
             in_force, ledger_writer_skip(in_force->parts.writer, schedule, &skip, 1, true));

@@ -22,14 +22,32 @@ typedef struct LedgerWrite {
         guint ledger_op; /* the operation that writes it */
         bool more_follows;
         bool adds_record;
-        char *refused;   /* the manual run whose refusal it is */
-        GPtrArray *asks; /* SettleAsks: what follows attempts that are the last ones after all;
-                            NULL: nothing */
-        bool looked;     /* it was read what of these stands there */
-        char *note;      /* to be logged; NULL: nothing is */
+        bool checks_control; /* by its first operation */
+        char *refused;       /* the manual run whose refusal it is */
+        GPtrArray *asks;     /* SettleAsks: what follows attempts that are the last ones after all;
+                                NULL: nothing */
+        bool looked;         /* it was read what of these stands there */
+        char *note;          /* to be logged; NULL: nothing is */
         const char *note_id;
         int64_t note_tick;
 } LedgerWrite;
+
+/* What follows an attempt that is the last one after all, where that is read first, or a part of it
+ * was refused: then all is decided again. */
+typedef struct LedgerLook {
+        SettleAsks *asks; /* NULL: there is none */
+        char *run;        /* which attempt that was, and how it had ended */
+        RunState state;
+        Flight *flight;
+} LedgerLook;
+
+/* A record that stands in the way. */
+typedef struct LedgerRepair {
+        char *run;
+        int64_t tick;
+        JobSpec *spec; /* by which it was to be claimed */
+        bool damage_kept;
+} LedgerRepair;
 
 /* Whether the records of what is to be skipped are there already: where the ledger was written anew
  * and they were not, or not any more. */
@@ -54,17 +72,8 @@ struct LedgerWriter {
         bool one_skip_at_a_time;
         int64_t without_asks; /* the tick for which the name of one is taken; 0: none */
 
-        /* What follows an attempt that is the last one after all, where that is read first: then
-         * all is decided again. */
-        SettleAsks *looked;
-        char *looked_run; /* which attempt that was, and how it had ended */
-        RunState looked_state;
-        Flight *look;
-
-        char *repaired; /* the run whose record stands in the way */
-        int64_t repaired_tick;
-        JobSpec *repaired_spec; /* by which it was to be claimed */
-        bool damage_kept;
+        LedgerLook look;
+        LedgerRepair repair;
 
         ZkCall *records_call; /* beside any write */
         bool records_there;   /* their directory */
@@ -86,8 +95,8 @@ LedgerWriter *ledger_writer_free(LedgerWriter *writer) {
         if (!writer)
                 return NULL;
         ledger_writer_reset(writer);
-        g_free(writer->repaired);
-        job_spec_free(writer->repaired_spec);
+        g_free(writer->repair.run);
+        job_spec_free(writer->repair.spec);
         g_free(writer->job);
         g_free(writer->path);
         g_free(writer);
@@ -104,9 +113,9 @@ static void ledger_writer_forget_write(LedgerWriter *writer) {
 }
 
 static void ledger_writer_forget_look(LedgerWriter *writer) {
-        writer->look = flight_free(writer->look);
-        writer->looked = settle_asks_free(writer->looked);
-        g_clear_pointer(&writer->looked_run, g_free);
+        writer->look.flight = flight_free(writer->look.flight);
+        writer->look.asks = settle_asks_free(writer->look.asks);
+        g_clear_pointer(&writer->look.run, g_free);
 }
 
 void ledger_writer_cancel(LedgerWriter *writer) {
@@ -218,16 +227,68 @@ static void ledger_writer_note_records(LedgerWriter *writer, ZkCode code) {
                                      (writer->one_skip_at_a_time && code != ZK_OK);
 }
 
-static void ledger_writer_on_written(const ZkReply *reply, void *userdata) {
+/* What is written is decided on what is read now. */
+static void ledger_writer_on_looked(ZkCode code, void *userdata) {
         LedgerWriter *writer = userdata;
 
+        writer->look.flight = flight_free(writer->look.flight);
+        if (code != ZK_OK)
+                ledger_writer_forget_look(writer);
+        ledger_writer_finish(writer, code == ZK_OK ? ZK_BAD_VERSION : code);
+}
+
+static int ledger_writer_look(LedgerWriter *writer) {
+        int r;
+
+        ledger_writer_forget_write(writer);
+        writer->one_skip_at_a_time = true;
+        writer->look.flight =
+            flight_new(node_zk(writer->parts.node), ledger_writer_on_looked, writer);
+        flight_sync(writer->look.flight, writer->path);
+        settle_asks_read(writer->look.asks, writer->look.flight);
+        r = flight_depart(writer->look.flight);
+        if (r < 0)
+                ledger_writer_forget_look(writer);
+        return r < 0 ? ledger_writer_give_up(writer, r) : 0;
+}
+
+/* Return: whether what was refused is a part of what follows, which is left out from now on: that
+ * keeps no ledger from being written. The rest is read anew then, and all is decided again. */
+static bool ledger_writer_leaves_out(LedgerWriter *writer, const ZkReply *reply) {
+        GPtrArray *asks = writer->write.asks;
+        guint i = 0;
+
+        while (asks && i < asks->len && !settle_asks_gives_up(asks->pdata[i], reply))
+                i++;
+        if (!asks || i == asks->len)
+                return false;
+        ledger_writer_forget_look(writer);
+        writer->look.asks = g_ptr_array_steal_index(asks, i);
+        writer->look.run = g_strdup(settle_asks_run(writer->look.asks, &writer->look.state));
+        return ledger_writer_look(writer) >= 0;
+}
+
+/* What has to be there for any write is made again. */
+static void ledger_writer_make_way(LedgerWriter *writer) {
+        tree_repair(writer->parts.tree);
+        writer->records_there = false;
+        ledger_writer_look_for_records(writer);
+}
+
+static void ledger_writer_on_written(const ZkReply *reply, void *userdata) {
+        LedgerWriter *writer = userdata;
+        ZkCode code = reply->code;
+
         writer->call = NULL;
-        if (reply->code == ZK_OK)
+        if (code == ZK_OK)
                 ledger_writer_succeeded(writer, reply);
-        ledger_writer_note_records(writer, reply->code);
-        if (reply->code == ZK_NO_NODE)
-                tree_repair(writer->parts.tree);
-        ledger_writer_finish(writer, reply->code);
+        ledger_writer_note_records(writer, code);
+        if (code == ZK_NO_NODE)
+                ledger_writer_make_way(writer);
+        if (code == ZK_BAD_VERSION && writer->write.checks_control && zk_ops_failed_at(reply, 0))
+                tree_control_is_stale(writer->parts.tree);
+        if (code == ZK_OK || !ledger_writer_leaves_out(writer, reply))
+                ledger_writer_finish(writer, code);
 }
 
 static int ledger_writer_send(LedgerWriter *writer, const GArray *ops) {
@@ -308,24 +369,24 @@ static RunRecord *ledger_writer_ended(const LedgerWriter *writer, const Ledger *
 }
 
 /* Return: newly allocated, what that end asks for; what was read of it where that is needed. NULL:
- * it is to be read first, which writer->looked says. */
+ * it is to be read first, which writer->look says. */
 static SettleAsks *ledger_writer_asks(LedgerWriter *writer, const RunRecord *ended) {
         SettleAsks *asks;
 
         /* How it ended may have been said better meanwhile. */
-        if (writer->looked && g_str_equal(writer->looked_run, ended->run) &&
-            writer->looked_state == ended->state) {
-                g_clear_pointer(&writer->looked_run, g_free);
+        if (writer->look.asks && g_str_equal(writer->look.run, ended->run) &&
+            writer->look.state == ended->state) {
+                g_clear_pointer(&writer->look.run, g_free);
                 writer->write.looked = true;
-                return g_steal_pointer(&writer->looked);
+                return g_steal_pointer(&writer->look.asks);
         }
         asks = settle_asks_new(writer->parts.node, writer->parts.jobset, ended);
         if (!settle_asks_must_look(asks))
                 return asks;
         ledger_writer_forget_look(writer);
-        writer->looked = asks;
-        writer->looked_run = g_strdup(ended->run);
-        writer->looked_state = ended->state;
+        writer->look.asks = asks;
+        writer->look.run = g_strdup(ended->run);
+        writer->look.state = ended->state;
         return NULL;
 }
 
@@ -386,30 +447,6 @@ static bool ledger_writer_add_skip(LedgerWriter *writer, const Schedule *schedul
         return true;
 }
 
-/* What is written is decided on what is read now. */
-static void ledger_writer_on_looked(ZkCode code, void *userdata) {
-        LedgerWriter *writer = userdata;
-
-        writer->look = flight_free(writer->look);
-        if (code != ZK_OK)
-                ledger_writer_forget_look(writer);
-        ledger_writer_finish(writer, code == ZK_OK ? ZK_BAD_VERSION : code);
-}
-
-static int ledger_writer_look(LedgerWriter *writer) {
-        int r;
-
-        ledger_writer_forget_write(writer);
-        writer->one_skip_at_a_time = true;
-        writer->look = flight_new(node_zk(writer->parts.node), ledger_writer_on_looked, writer);
-        flight_sync(writer->look, writer->path);
-        settle_asks_read(writer->looked, writer->look);
-        r = flight_depart(writer->look);
-        if (r < 0)
-                ledger_writer_forget_look(writer);
-        return r < 0 ? ledger_writer_give_up(writer, r) : 0;
-}
-
 int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const DecisionSkip *skips,
                        size_t n, bool more_follows) {
         g_autoptr(GArray) ops = zk_ops_new();
@@ -423,13 +460,13 @@ int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const Dec
         zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(writer->parts.tree));
         for (size_t i = 0; i < n; i++)
                 changes |= ledger_writer_add_skip(writer, schedule, ops, strings, next, &skips[i]);
-        if (writer->looked && !settle_asks_was_read(writer->looked))
+        if (writer->look.asks && !settle_asks_was_read(writer->look.asks))
                 return ledger_writer_look(writer);
         if (!changes) /* full, and of runs under way: one of them has to end first */
                 return ledger_writer_give_up(writer, -ENOSPC);
         ledger_compact(next, schedule);
         writer->write.more_follows = more_follows;
-        writer->write.adds_record = true;
+        writer->write.adds_record = writer->write.checks_control = true;
         writer->write.note = skips_note(skips, n);
         writer->write.note_tick = skips[0].from;
         writer->write.note_id = skips[0].gives_up ? MESSAGE_RETRY_GIVEN_UP : MESSAGE_TICK_SKIPPED;
@@ -476,7 +513,7 @@ static void ledger_writer_settle(const LedgerWriter *writer, Ledger *ledger,
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         const Schedule *in_force =
-            ledger_schedule(ledger, &schedule) < 0 ? writer->repaired_spec->schedule : schedule;
+            ledger_schedule(ledger, &schedule) < 0 ? writer->repair.spec->schedule : schedule;
 
         if (zones_judge(ledger, in_force, NULL, now) == ZONES_DIFFER)
                 in_force = NULL;
@@ -502,16 +539,16 @@ static int ledger_writer_replace_damaged(LedgerWriter *writer, const ZkReply *re
         const Node *node = writer->parts.node;
         g_autoptr(GArray) ops = zk_ops_new();
         _cleanup_(run_record_freep) RunRecord *record =
-            run_record_new(writer->job, writer->repaired);
+            run_record_new(writer->job, writer->repair.run);
         g_autofree char *path = path_run(node->config->root, writer->job, record->run),
                         *data = NULL;
 
-        if (!writer->damage_kept && node_zk(node))
+        if (!writer->repair.damage_kept && node_zk(node))
                 damaged_keep(node_zk(node), node->config->root, writer->job, record->run,
                              reply->data, reply->data_size);
-        writer->damage_kept = true;
-        record->tick = writer->repaired_tick;
-        record->attempt = run_id_attempt(writer->repaired);
+        writer->repair.damage_kept = true;
+        record->tick = writer->repair.tick;
+        record->attempt = run_id_attempt(writer->repair.run);
         record->state = RUN_UNKNOWN;
         record->why = g_strdup(DAMAGED_WHY);
         record->claimed = (usec_t)reply->stat.ctime_ms * USEC_PER_MSEC;
@@ -524,8 +561,8 @@ static int ledger_writer_replace_damaged(LedgerWriter *writer, const ZkReply *re
 /* Return: whether it is the one of that run. One that tells of another tick, or another attempt,
  * would not be taken in, and would be met again by the next claim, and so on. */
 static bool ledger_writer_is_sought(const LedgerWriter *writer, const RunRecord *found) {
-        return strcmp(found->job, writer->job) == 0 && strcmp(found->run, writer->repaired) == 0 &&
-               found->tick == writer->repaired_tick &&
+        return strcmp(found->job, writer->job) == 0 &&
+               strcmp(found->run, writer->repair.run) == 0 && found->tick == writer->repair.tick &&
                (!found->tick || found->attempt == run_id_attempt(found->run));
 }
 
@@ -561,12 +598,12 @@ int ledger_writer_repair(LedgerWriter *writer, const char *run, int64_t tick, co
         Zk *zk = node_zk(writer->parts.node);
         int r;
 
-        writer->damage_kept &= g_strcmp0(writer->repaired, run) == 0;
-        g_free(writer->repaired);
-        writer->repaired = g_strdup(run);
-        writer->repaired_tick = tick;
-        job_spec_free(writer->repaired_spec);
-        writer->repaired_spec = job_spec_ref(spec);
+        writer->repair.damage_kept &= g_strcmp0(writer->repair.run, run) == 0;
+        g_free(writer->repair.run);
+        writer->repair.run = g_strdup(run);
+        writer->repair.tick = tick;
+        job_spec_free(writer->repair.spec);
+        writer->repair.spec = job_spec_ref(spec);
         r = !zk ? -ENOTCONN
                 : zk_get(zk, path, ledger_writer_on_found, writer, &writer->call, NULL, NULL, NULL);
         return r < 0 ? ledger_writer_give_up(writer, r) : 0;

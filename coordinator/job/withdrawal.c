@@ -11,7 +11,7 @@
  * and a job that is added again counts as changed.
  *
  * What was to be attempted again is given up first, then what is owed is skipped, then the
- * definition goes: a write each, and the ledger is read again between them.
+ * definition goes: a write each, and the ledger is read again after each.
  */
 #include "withdrawal.h"
 
@@ -28,6 +28,7 @@
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
+#define FULL_DELAY (5 * USEC_PER_SEC)
 #define LOOK_PERIOD (10 * USEC_PER_MINUTE)
 #define SKIP_WHY "its job left the job files while it waited"
 
@@ -40,26 +41,20 @@ struct Withdrawals {
         sd_event_source *clock_timer; /* all that wait do so until our clock is good */
 };
 
-typedef enum WithdrawalStep {
-        WITHDRAWAL_TO_SAY,
-        WITHDRAWAL_SAID,    /* who has the job knows, and may have answered */
-        WITHDRAWAL_NOBODYS, /* nobody has, for as long as that took */
-} WithdrawalStep;
-
 typedef struct Withdrawal {
         Withdrawals *withdrawals; /* weak: owns us */
         char *job, *path;
         ZkCall *call;
         LedgerWriter *writer; /* of what nobody will do */
         sd_event_source *timer;
-        GList link; /* in `waiting` */
-        bool waits; /* it is there */
-        bool busy;  /* a request of it, or of the writer, is under way */
-        WithdrawalStep step;
+        GList link;      /* in `waiting` */
+        bool waits;      /* it is there */
+        bool busy;       /* a request of it, or of the writer, is under way */
+        bool said;       /* the ledger said so: who has the job knows, and may have answered */
+        int64_t nobodys; /* the withdrawal that nobody has answered for as long as that takes */
 } Withdrawal;
 
 static void withdrawal_look(Withdrawal *withdrawal);
-static void withdrawal_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata);
 
 static void withdrawal_free(void *data) {
         Withdrawal *withdrawal = data;
@@ -188,8 +183,7 @@ static void withdrawal_on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawals *withdrawals = withdrawal->withdrawals;
 
         withdrawal_answered(withdrawal);
-        if (reply->code == ZK_OK)
-                withdrawal->step = WITHDRAWAL_SAID;
+        withdrawal->said |= reply->code == ZK_OK;
         if (is_worth_another_look(reply->code))
                 withdrawal_look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
         else
@@ -224,37 +218,23 @@ static usec_t withdrawal_time_for_others(const Withdrawal *withdrawal, const Led
 
 /* The next tick may be far away: looks now and then whether somebody has said it. */
 static void withdrawal_wait_for_others(Withdrawal *withdrawal, usec_t duration) {
-        withdrawal->step = WITHDRAWAL_SAID;
+        withdrawal->said = true;
         digest_memory_set(withdrawal->withdrawals->parts.digests, withdrawal->job, "");
         withdrawal_look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
 }
 
 /* ---- nobody has it ---- */
 
-/* What was to be attempted again will not be. Return: whether there is anything of it, which is
- * being written, or (*ret) could not be. */
-static bool withdrawal_gives_up(Withdrawal *withdrawal, const Ledger *ledger,
-                                const Schedule *schedule, int *ret) {
-        const LedgerEntry *retry = ledger_first_retry_by_ticks(ledger);
-        DecisionSkip skip = {.count = 1, .gives_up = true, .why = {DECISION_KIND_OTHER, SKIP_WHY}};
+/* What is owed, of which an attempt comes first. Return: how many skips are to be written. */
+static size_t withdrawal_owed(const Withdrawal *withdrawal, const Ledger *ledger,
+                              const Schedule *schedule, int64_t now, DecisionSkip *ret_skips) {
+        const DrainView *drains = tree_drain_view(withdrawal->withdrawals->parts.tree);
+        _cleanup_(decision_pause_freep) DecisionPause *pause = NULL;
 
-        if (!retry)
-                return false;
-        skip.from = skip.to = retry->tick;
-        *ret = ledger_writer_skip(withdrawal->writer, schedule, &skip, 1, true);
-        return true;
-}
-
-/* Return: as above, of ticks that waited. */
-static bool withdrawal_skips(Withdrawal *withdrawal, const Ledger *ledger, const Schedule *schedule,
-                             int64_t now, int *ret) {
-        DecisionSkip skips[DECISION_SKIPS_MAX];
-        size_t n = owed_skips(withdrawal->job, ledger, schedule, now, SKIP_WHY, NULL, skips);
-
-        if (n == 0)
-                return false;
-        *ret = ledger_writer_skip(withdrawal->writer, schedule, skips, n, true);
-        return true;
+        if (owed_attempt(ledger, SKIP_WHY, ret_skips))
+                return 1;
+        pause = decision_pause_new(drain_view_control(drains), withdrawal->job, clock_realtime());
+        return owed_skips(withdrawal->job, ledger, schedule, now, SKIP_WHY, pause, ret_skips);
 }
 
 /* It begins anew when it is added again. */
@@ -269,34 +249,32 @@ static int withdrawal_end(Withdrawal *withdrawal, const Ledger *ledger, int64_t 
 static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        int r = 0;
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n;
+        int r;
 
         ledger_cache_set(withdrawal->withdrawals->ledgers, withdrawal->job, ledger, version);
         (void)ledger_schedule(ledger, &schedule);
-        if (!withdrawal_gives_up(withdrawal, ledger, schedule, &r) &&
-            !withdrawal_skips(withdrawal, ledger, schedule, now, &r))
-                r = withdrawal_end(withdrawal, ledger, now);
+        n = withdrawal_owed(withdrawal, ledger, schedule, now, skips);
+        r = n > 0 ? ledger_writer_skip(withdrawal->writer, schedule, skips, n, true)
+                  : withdrawal_end(withdrawal, ledger, now);
         if (r == -ENOSPC) /* it is full of runs under way: one of them has to end first */
-                withdrawal_look_in(withdrawal, LOOK_PERIOD);
+                withdrawal_look_in(withdrawal, FULL_DELAY);
         else
                 withdrawal_sent(withdrawal, r);
 }
 
+/* What is done next, and whether that is all, is seen in what stands there then. */
 static void withdrawal_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
-        bool more_follows = !ledger_cache_get(withdrawals->ledgers, withdrawal->job, NULL);
 
         (void)refused;
         withdrawal_answered(withdrawal);
         if (outcome == LEDGER_WRITE_REFUSED || outcome == LEDGER_WRITE_CLOSED)
                 withdrawal_over(withdrawal, false);
-        else if (outcome != LEDGER_WRITE_DONE)
-                withdrawal_look_in(withdrawal, RETRY_DELAY);
-        else if (more_follows)
-                withdrawal_look_in(withdrawal, 0);
         else
-                withdrawal_over(withdrawal, true);
+                withdrawal_look_in(withdrawal, outcome == LEDGER_WRITE_DONE ? 0 : RETRY_DELAY);
         withdrawals_go_on(withdrawals);
 }
 
@@ -305,8 +283,7 @@ static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *taken, int32_t vers
         _cleanup_(ledger_freep) Ledger *ledger = taken;
         usec_t left;
 
-        if (!*ledger->digest || ledger->renamed ||
-            (withdrawal->step != WITHDRAWAL_TO_SAY && !ledger->withdrawn)) {
+        if (!*ledger->digest || ledger->renamed || (withdrawal->said && !ledger->withdrawn)) {
                 withdrawal_over(withdrawal, true); /* nobody has it, or others do */
                 return;
         }
@@ -318,14 +295,14 @@ static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *taken, int32_t vers
                 withdrawal_begin(withdrawal, ledger, version);
                 return;
         }
-        left = withdrawal->step == WITHDRAWAL_NOBODYS
+        left = withdrawal->nobodys == ledger->withdrawn
                    ? 0 /* what becomes due between our writes is none's either */
                    : withdrawal_time_for_others(withdrawal, ledger);
         if (left > 0) {
                 withdrawal_wait_for_others(withdrawal, left);
                 return;
         }
-        withdrawal->step = WITHDRAWAL_NOBODYS;
+        withdrawal->nobodys = ledger->withdrawn;
         withdrawal_finish(withdrawal, g_steal_pointer(&ledger), version);
 }
 

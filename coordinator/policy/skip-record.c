@@ -40,6 +40,20 @@ size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedul
                               (DecisionWhy){DECISION_KIND_OTHER, why}, ret_skips, n);
 }
 
+bool owed_attempt(const Ledger *ledger, const char *why, DecisionSkip *ret_skip) {
+        const LedgerEntry *retry = ledger_first_retry_by_ticks(ledger);
+
+        if (!retry)
+                return false;
+        *ret_skip = (DecisionSkip){.from = retry->tick,
+                                   .to = retry->tick,
+                                   .due = ledger_due(ledger, retry->tick, retry->tick),
+                                   .count = 1,
+                                   .gives_up = true,
+                                   .why = {DECISION_KIND_OTHER, why}};
+        return true;
+}
+
 char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
 

@@ -11,6 +11,10 @@
 size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedule, int64_t until,
                   const char *why, const DecisionPause *pause, DecisionSkip *ret_skips);
 
+/* Return: whether a tick is to be attempted again by what is in force: *ret_skip is that it is not,
+ * for `why` (constant). */
+bool owed_attempt(const Ledger *ledger, const char *why, DecisionSkip *ret_skip);
+
 /* How the reason begins of what is no skip: that a tick is not attempted again. */
 #define SKIP_ATTEMPT "attempt "
 

@@ -247,6 +247,11 @@ static void settle_asks_on_meetings(const ZkReply *reply, void *userdata) {
         ((SettleAsks *)userdata)->no_meetings = reply->code == ZK_NO_NODE;
 }
 
+const char *settle_asks_run(const SettleAsks *asks, RunState *ret_state) {
+        *ret_state = asks->record->state;
+        return asks->record->run;
+}
+
 bool settle_asks_was_read(const SettleAsks *asks) {
         return asks->looked;
 }

@@ -30,6 +30,8 @@ SettleAsks *settle_asks_new(const Node *node, const JobSet *jobset, const RunRec
 SettleAsks *settle_asks_free(SettleAsks *asks);
 DEFINE_CLEANUP(SettleAsks, settle_asks_free);
 
+/* Return: the run whose end that is, borrowed, and (ret_state) how it is to have ended. */
+const char *settle_asks_run(const SettleAsks *asks, RunState *ret_state);
 /* Return: whether nothing may be written before what stands there is read. */
 bool settle_asks_must_look(const SettleAsks *asks);
 bool settle_asks_was_read(const SettleAsks *asks);

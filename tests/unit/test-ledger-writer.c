@@ -199,6 +199,24 @@ Test(ledger_writer, a_record_that_is_gone_is_made_again) {
 }
 
 /* Of some the records exist, of others not. */
+static bool there_is_a_directory(void) {
+        return server_node(RUNS);
+}
+
+/* Nothing else would see to it: what is owed is skipped before anything is claimed. */
+Test(ledger_writer, so_is_the_directory_of_the_records) {
+        ledger_writer_look_for_records(writer);
+        serve_for(100 * USEC_PER_MSEC);
+        server_remove(RUNS);
+        cr_assert_eq(skip(110, 110, false), 0);
+        expect_outcome(LEDGER_WRITE_FAILED);
+        await(there_is_a_directory, "it is made");
+        know();
+        cr_assert_eq(skip(110, 110, false), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect_eq(server_count(RUNS), 1);
+}
+
 Test(ledger_writer, where_records_are_not_what_they_should_be_it_is_one_skip_at_a_time) {
         static const DecisionSkip two[] = {
             {.from = 110, .to = 110, .count = 1, .why = {DECISION_KIND_OVERLAP, "overlap"}},

@@ -3,6 +3,7 @@
 #include "daemon-fixture.h"
 #include "job-parts.h"
 #include "job-table.h"
+#include "journal.h"
 #include "ledger-cache.h"
 #include "ledger-change.h"
 #include "ledger.h"
@@ -447,6 +448,16 @@ Test(retries, what_is_given_up_comes_to_where_others_wait) {
         fail_long_ago();
         await(tells_of_a, "a mail");
         cr_expect_str_eq(server_data(ROOT "/meetings/mail"), "{\"meetings\":[]}");
+}
+
+/* Somebody closed that: no ledger is held up by it, and it is told of what is closed alone. */
+Test(retries, what_is_given_up_is_so_where_others_cannot_be_met) {
+        x_has_come_to_the_mail();
+        server.unwritable = ROOT "/meetings/mail";
+        fail_long_ago();
+        await(is_given_up, "no further attempt is waited for");
+        cr_expect(journal_has("mail: " ROOT "/meetings/mail: "));
+        cr_expect_not(journal_has("a: " ROOT "/jobs/a: cannot be written"));
 }
 
 static ServerWay keep_meeting(const ZkCall *call) {

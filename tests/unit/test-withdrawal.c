@@ -69,6 +69,10 @@ static bool is_said(void) {
         return ledger->withdrawn != 0;
 }
 
+static bool is_withdrawn(void) {
+        return strstr(server_data(PATH), "\"digest\":\"\"");
+}
+
 static bool is_over(void) {
         return withdrawals_size(withdrawals) == 0;
 }
@@ -192,11 +196,23 @@ Test(withdrawal, what_was_to_be_attempted_again_is_given_up_and_that_is_recorded
         cr_expect_null(remembered());
 }
 
-/* One of them has to end before there is room for what was skipped. */
-Test(withdrawal, where_the_ledger_is_full_of_runs_under_way_it_waits) {
+Test(withdrawal, also_where_the_directory_of_its_records_is_gone) {
+        int64_t tick = now() / 10 * 10;
+
+        have_no_patience();
+        put_job("b", "every 10s", tick - 1);
+        server_remove(PATH "/runs");
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect(is_withdrawn());
+        cr_expect(is_recorded(tick));
+}
+
+/* Of 64 runs that are under way, every other tick was decided: there is no room for more. */
+static void fill_ledger(void) {
         int64_t first = now() / 10 * 10 - 2000;
         g_autoptr(GString) entries = g_string_new(NULL);
-        _cleanup_(ledger_freep) Ledger *ledger = NULL, *after = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *data = NULL;
 
         for (int64_t i = 0; i < LEDGER_OPEN_MAX; i++)
@@ -205,18 +221,45 @@ Test(withdrawal, where_the_ledger_is_full_of_runs_under_way_it_waits) {
                                        "-1','state':'claimed','tick':%" G_GINT64_FORMAT
                                        ",'node':'n2'}",
                                        i > 0 ? "," : "", first + i * 20, first + i * 20);
-        have_no_patience();
         put_job("b", "every 10s", first - 1);
         ledger = ledger_of(0, first - 1, entries->str);
         ledger->schedule = g_strdup("every 10s");
         data = ledger_encode(ledger);
         server_write(PATH, data);
+}
+
+/* All of them have ended. */
+static void empty_ledger(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = there();
+        g_autofree char *data = NULL;
+
+        g_ptr_array_set_size(ledger->open, 0);
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+}
+
+static unsigned asked; /* requests that are no heartbeats */
+
+static ServerWay count_asked(const ZkCall *call) {
+        asked += call->request != REQUEST_SYNC;
+        return SERVER_ANSWER;
+}
+
+/* One of them has to end before there is room for what was skipped. */
+Test(withdrawal, where_the_ledger_is_full_of_runs_under_way_it_waits) {
+        have_no_patience();
+        fill_ledger();
         withdrawals_add(withdrawals, "b");
         await(is_said, "it is said");
         serve_for(200 * USEC_PER_MSEC);
-        after = there();
-        cr_expect_str_eq(after->digest, "d");
+        server.way = count_asked;
+        serve_for(USEC_PER_SEC);
+        cr_expect_lt(asked, 5U, "%u", asked);
+        cr_expect_not(is_withdrawn());
         cr_expect_eq(withdrawals_size(withdrawals), 1);
+        empty_ledger();
+        await(is_over, "it is over");
+        cr_expect(is_withdrawn());
 }
 
 Test(withdrawal, where_somebody_has_it_nothing_else_follows) {
@@ -345,10 +388,6 @@ Test(withdrawal, what_others_wrote_meanwhile_stays) {
         cr_expect_eq(ledger->succeeded, USEC_PER_SEC);
 }
 
-static bool is_withdrawn(void) {
-        return strstr(server_data(PATH), "\"digest\":\"\"");
-}
-
 static ServerWay others_have_it_after_all(const ZkCall *call) {
         if (call_has(call, ZK_OP_SET, PATH) && writes++ == 0)
                 answer();
@@ -382,6 +421,49 @@ Test(withdrawal, one_that_cannot_be_written_is_over_and_still_remembered) {
         await(is_over, "it is over");
         cr_expect_eq(writes, 1);
         cr_expect_str_eq(remembered(), "digest");
+}
+
+static ServerWay refuse_the_end(const ZkCall *call) {
+        return call_has(call, ZK_OP_SET, PATH) ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+Test(withdrawal, nor_where_that_is_so_of_the_last_step) {
+        have_no_patience();
+        put_job("b", NULL, 1000);
+        server.way = refuse_the_end;
+        server.refusal = ZK_NO_AUTH;
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect(is_said());
+        cr_expect_not(is_withdrawn());
+        cr_expect_not_null(remembered());
+}
+
+/* A node has it, and another one loses it, before we have written. */
+static ServerWay others_have_it_and_lose_it(const ZkCall *call) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        if (!call_has(call, ZK_OP_SET, PATH) || writes++ > 0)
+                return SERVER_ANSWER;
+        ledger = there();
+        ledger->withdrawn += 1000;
+        data = ledger_encode(ledger);
+        server_set(server_node(PATH), data);
+        coordinator->config->session_timeout = USEC_PER_HOUR;
+        return SERVER_ANSWER;
+}
+
+Test(withdrawal, what_is_lost_anew_meanwhile_has_all_its_time_again) {
+        have_no_patience();
+        put_job("b", NULL, 1000);
+        server.way = others_have_it_and_lose_it;
+        withdrawals_add(withdrawals, "b");
+        await(is_remembered_as_lost, "it is waited for others");
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_eq(writes, 1U);
+        cr_expect_not(is_withdrawn());
+        cr_expect_eq(withdrawals_size(withdrawals), 1);
 }
 
 static ServerWay keep_looks(const ZkCall *call) {
@@ -442,13 +524,6 @@ Test(withdrawal, some_are_under_way_and_the_others_wait) {
         server.way = NULL;
         server_release();
         await(is_over, "all are over");
-}
-
-static unsigned asked; /* requests that are no heartbeats */
-
-static ServerWay count_asked(const ZkCall *call) {
-        asked += call->request != REQUEST_SYNC;
-        return SERVER_ANSWER;
 }
 
 /* However many wait, and however long that lasts. */
