@@ -121,20 +121,32 @@ void plan_edit_links(PlanLinks *links) {
         links->on_recovery = on_failure;
 }
 
-void plan_write_links(const PlanLinks *links, GString *text) {
-        static const char *const ons[] = {"success", "failure", "any"};
+/* Return: as the file of that machine names it; borrowed. NULL for none. */
+static const char *plan_link_name(const Plan *plan, const char *job, unsigned machine) {
+        for (guint i = 0; job && i < plan->jobs->len; i++)
+                if (g_str_equal(((const PlanJob *)plan->jobs->pdata[i])->name, job))
+                        return plan_name_on(plan, plan->jobs->pdata[i], machine);
+        return job;
+}
 
-        if (links->also)
+void plan_write_links(const Plan *plan, const PlanLinks *links, unsigned machine, GString *text) {
+        static const char *const ons[] = {"success", "failure", "any"};
+        const char *after = plan_link_name(plan, links->after, machine),
+                   *also = plan_link_name(plan, links->also, machine),
+                   *on_failure = plan_link_name(plan, links->on_failure, machine),
+                   *on_recovery = plan_link_name(plan, links->on_recovery, machine);
+
+        if (also)
                 g_string_append_printf(
-                    text, "    after: {all: [{job: %s, on: %s}, {job: %s, on: any}]}\n",
-                    links->after, ons[links->on], links->also);
-        else if (links->after)
-                g_string_append_printf(text, "    after: {job: %s, on: %s}\n", links->after,
+                    text, "    after: {all: [{job: %s, on: %s}, {job: %s, on: any}]}\n", after,
+                    ons[links->on], also);
+        else if (after)
+                g_string_append_printf(text, "    after: {job: %s, on: %s}\n", after,
                                        ons[links->on]);
-        if (links->on_failure)
-                g_string_append_printf(text, "    on-failure: %s\n", links->on_failure);
-        if (links->on_recovery)
-                g_string_append_printf(text, "    on-recovery: %s\n", links->on_recovery);
+        if (on_failure)
+                g_string_append_printf(text, "    on-failure: %s\n", on_failure);
+        if (on_recovery)
+                g_string_append_printf(text, "    on-recovery: %s\n", on_recovery);
 }
 
 uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds) {

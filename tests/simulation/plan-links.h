@@ -29,7 +29,7 @@ void plan_draw_unscheduled(const Plan *plan, World *world);
 /* As somebody may change them: to other ends, and the hooks exchanged. */
 void plan_edit_links(PlanLinks *links);
 /* Appends lines of a job file. */
-void plan_write_links(const PlanLinks *links, GString *text);
+void plan_write_links(const Plan *plan, const PlanLinks *links, unsigned machine, GString *text);
 /* Return: how many runs of the job its ticks and what it follows make in so many seconds, at most,
  * on one machine where each runs it. */
 uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds);

@@ -19,21 +19,6 @@ static void plan_name_free(void *data) {
         g_free(name);
 }
 
-/* Others would have to be told. */
-static bool plan_is_joined_to(const PlanLinks *links, const char *job) {
-        return g_strcmp0(links->after, job) == 0 || g_strcmp0(links->also, job) == 0 ||
-               g_strcmp0(links->on_failure, job) == 0 || g_strcmp0(links->on_recovery, job) == 0;
-}
-
-static bool plan_may_be_renamed(const Plan *plan, const PlanJob *job) {
-        bool joined = job->links.on_failure || job->links.on_recovery;
-
-        for (guint i = 0; i < plan->jobs->len && !joined; i++)
-                joined =
-                    plan_is_joined_to(&((const PlanJob *)plan->jobs->pdata[i])->links, job->name);
-        return !joined && !job->roll.each && !job->service.is;
-}
-
 PlanNames *plan_names_new(const Plan *plan) {
         PlanNames *names = g_new0(PlanNames, 1);
 
@@ -42,7 +27,7 @@ PlanNames *plan_names_new(const Plan *plan) {
                 const PlanJob *job = plan->jobs->pdata[i];
                 PlanName *name;
 
-                if (!plan_may_be_renamed(plan, job))
+                if (job->roll.each)
                         continue;
                 name = g_new0(PlanName, 1);
                 name->next = g_strconcat("new-", job->name, NULL);

@@ -378,7 +378,7 @@ static void plan_write_times(const PlanJob *job, GString *text) {
 }
 
 /* What is said of one that is run time after time. */
-static void plan_write_runs(const PlanJob *job, GString *text) {
+static void plan_write_runs(const Plan *plan, const PlanJob *job, unsigned machine, GString *text) {
         if (job->every != PLAN_NEVER)
                 plan_write_times(job, text);
         g_string_append_printf(text, "    start-deadline: %us\n", job->deadline);
@@ -389,12 +389,13 @@ static void plan_write_runs(const PlanJob *job, GString *text) {
                                        job->allows   ? "allow"
                                        : job->queues ? "queue"
                                                      : "replace");
-        plan_write_links(&job->links, text);
+        plan_write_links(plan, &job->links, machine, text);
         plan_write_roll(&job->roll, text);
 }
 
-/* `name`: as the file has it. */
-static void plan_write_job(const PlanJob *job, const char *name, GString *text) {
+/* `name`: as the file of that machine has it. */
+static void plan_write_job(const Plan *plan, const PlanJob *job, const char *name, unsigned machine,
+                           GString *text) {
         g_string_append_printf(text,
                                "  %s:\n    exec: [/bin/true]\n    history: %u\n"
                                "    stop-timeout: %us\n",
@@ -404,7 +405,7 @@ static void plan_write_job(const PlanJob *job, const char *name, GString *text) 
         if (job->service.is)
                 plan_write_service(&job->service, text);
         else
-                plan_write_runs(job, text);
+                plan_write_runs(plan, job, machine, text);
         plan_write_loss(job, text);
         plan_write_locks(job, text);
 }
@@ -419,8 +420,8 @@ static char *plan_write(const Plan *plan, unsigned machine, const PlanJob *edite
                 bool is_edited = edited && strcmp(edited->name, job->name) == 0;
 
                 if (job != left_out)
-                        plan_write_job(is_edited ? edited : job, plan_name_on(plan, job, machine),
-                                       text);
+                        plan_write_job(plan, is_edited ? edited : job,
+                                       plan_name_on(plan, job, machine), machine, text);
         }
         return g_string_free(text, FALSE);
 }

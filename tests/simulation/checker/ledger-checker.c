@@ -297,10 +297,29 @@ static void view_judge_skips(const JobView *view) {
 
 /* ---- every tick ---- */
 
+/* Return: whether all files have the job under its other name, and it waits for the end of a run by
+ * the first, which goes on still. */
+static bool view_waits_for_name(const JobView *view, int64_t tick) {
+        const Plan *plan = checker_plan(view->checker);
+        const GPtrArray *alive = history_alive(checker_history(view->checker));
+
+        if (plan_renamed_count(plan, view->job) < plan->machines ||
+            !g_str_equal(rename_name(view->checker, view->job), view->job->name))
+                return false;
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (g_str_equal(run->job, view->job->name) &&
+                    MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC) <= tick)
+                        return true;
+        }
+        return false;
+}
+
 static void view_judge_tick(const JobView *view, int64_t tick) {
         const TickState *state = view_tick(view, tick);
 
-        if (state->runs + state->skips == 0)
+        if (state->runs + state->skips == 0 && !view_waits_for_name(view, tick))
                 checker_complain(view->checker, "tick %" PRId64 " of %s has disappeared", tick,
                                  view->job->name);
         else if (state->skips > 1 || (state->skips > 0 && state->runs > 0) ||

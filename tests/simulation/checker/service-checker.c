@@ -69,18 +69,18 @@ bool service_goes_on(const Ledger *ledger, int64_t tick) {
 
 /* ---- what is written ---- */
 
-static bool service_has_terms(const PlanJob *job, const RunRecord *record) {
-        return g_str_equal(job->name, record->job) && record->terms.service &&
+static bool service_has_terms(const PlanJob *job, const char *name, const RunRecord *record) {
+        return g_str_equal(job->name, name) && record->terms.service &&
                record->terms.delay == job->service.delay * USEC_PER_SEC &&
                record->terms.max_delay == job->service.max_delay * USEC_PER_SEC;
 }
 
 void service_judge_claim(const Write *write, const PlanJob *job, const RunRecord *record) {
         const GPtrArray *edits = checker_plan(write->checker)->edits;
-        bool has = service_has_terms(job, record);
+        bool has = service_has_terms(job, job->name, record);
 
         for (guint i = 0; i < edits->len && !has; i++)
-                has = service_has_terms(edits->pdata[i], record);
+                has = service_has_terms(edits->pdata[i], job->name, record);
         if (!has)
                 checker_complain(write->checker,
                                  "run %s of the service %s is claimed by %s with pauses that no "

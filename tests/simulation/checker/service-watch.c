@@ -18,6 +18,7 @@
 #include "name.h"
 #include "paths.h"
 #include "placement.h"
+#include "rename-checker.h"
 #include "service-checker.h"
 
 #define ROOT "/jobkeeper"
@@ -119,14 +120,33 @@ static bool service_is_drained(const ServiceBook *book, const char *node, usec_t
         return until && usec_add(*until, felt) >= now;
 }
 
+/* Return: by the name that it has now; NULL: there is none. */
+static const Ledger *service_ledger(const Checker *checker, const PlanJob *job) {
+        return g_hash_table_lookup(checker_ledgers(checker), rename_name(checker, job));
+}
+
+/* Return: whether the files of that machine have it by another name than the ledger does. */
+static bool service_has_another_name(const Checker *checker, const PlanJob *job, const char *node) {
+        const Plan *plan = checker_plan(checker);
+
+        for (unsigned i = 0; i < plan->machines; i++) {
+                g_autofree char *name = g_strdup_printf(PLAN_MACHINE, i + 1);
+
+                if (g_str_equal(name, node))
+                        return !g_str_equal(plan_name_on(plan, job, i), rename_name(checker, job));
+        }
+        return false;
+}
+
 bool service_may_end(const Checker *checker, const HistoryRun *run) {
         const ServiceBook *book = write_book_services(checker_book(checker));
         const PlanJob *job = plan_find(checker_plan(checker), run->job);
-        const Ledger *ledger = g_hash_table_lookup(checker_ledgers(checker), run->job);
+        const Ledger *ledger = job ? service_ledger(checker, job) : NULL;
         usec_t now = checker_now(checker);
 
         return job && job->service.is &&
                (service_is_drained(book, run->node, now, LEFT_WITHIN) ||
+                service_has_another_name(checker, job, run->node) ||
                 history_was_edited(checker_history(checker), run->node, run->job,
                                    usec_sub(now, LEFT_WITHIN), now) ||
                 !ledger || !service_goes_on(ledger, run->tick));
@@ -230,9 +250,12 @@ static bool service_is_as_planned(const ServiceLook *look, const char *job, cons
 }
 
 static void service_look_at(const ServiceLook *look, const PlanJob *job) {
-        const Ledger *ledger = g_hash_table_lookup(checker_ledgers(look->checker), job->name);
+        const Ledger *ledger = service_ledger(look->checker, job);
         usec_t now = (usec_t)look->write->txn->time_ms * USEC_PER_MSEC;
 
+        /* What was in force first under another name may have been somebody's edit. */
+        if (!g_str_equal(rename_name(look->checker, job), job->name))
+                return;
         if (!ledger || !service_is_as_planned(look, job->name, ledger) ||
             !service_is_due(ledger, now) ||
             control_is_paused(look->control, job->name, now, NULL) ||
@@ -364,11 +387,12 @@ static bool service_is_well(const ServiceView *view, const Ledger *ledger, const
 }
 
 static void service_judge_end(const ServiceView *view, const DataTree *tree) {
-        const Ledger *ledger = g_hash_table_lookup(checker_ledgers(view->checker), view->job->name);
+        const Ledger *ledger = service_ledger(view->checker, view->job);
         const HistoryRun *last = service_judge_gaps(view);
 
         if (!ledger || service_is_well(view, ledger, last) ||
-            (!service_is_free(view) && service_has_queue(tree, view->job->name)) ||
+            (!service_is_free(view) &&
+             service_has_queue(tree, rename_name(view->checker, view->job))) ||
             checker_plan(view->checker)->max_runs > 0)
                 return;
         checker_complain(view->checker, "the service %s is down, after its run %s, in peace",

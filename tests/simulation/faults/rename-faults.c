@@ -43,6 +43,10 @@ static void fault_write_named(const FaultSite *site, const PlanJob *job, unsigne
         text = plan_text(site->plan, machine);
         fleet_node_write(node, FAULT_JOB_FILE, text);
         history_note_without(site->history, fleet_node_name(node), NULL);
+        if (job->service.is) { /* its run ends there */
+                history_note_edit(site->history, fleet_node_name(node), job->name);
+                history_note_mended(site->history, fleet_node_name(node), job->name);
+        }
         fleet_node_reload(node);
 }
 
