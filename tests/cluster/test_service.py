@@ -115,6 +115,23 @@ class Service(ClusterTest):
         self.assertEqual({run.run for run in fleet.runs("web")}, known)
         self.assert_one_at_a_time()
 
+    def test_goes_on_by_another_name(self):
+        fleet = self.begin(nodes=3, files={"web.yaml": service()})
+        renamed = job_file(job("site", seconds=LONG, mode="service", was="web"))
+        first = self.running()
+        others = [name for name in fleet.nodes if name != first.node]
+        # Where it does not run nothing ends it.
+        fleet.write_jobs("web.yaml", renamed, nodes=others)
+        wait_until(lambda: fleet.job_status(others[0], "site").get("state") == "waiting", 30, lambda: f"it waits: {fleet.job_status(others[0], 'site')}")
+        self.assertEqual(self.running().run, first.run)
+        fleet.write_jobs("web.yaml", renamed, nodes=[first.node])
+        second = fleet.wait_run(lambda run: run.job == "site", 60, "it runs by the new name")
+        self.assertEqual(self.record(first, second.node)["state"], "interrupted")
+        self.assertEqual((second.tick, int(second.attempt)), (first.tick, int(first.attempt) + 1))
+        runs = sorted(fleet.runs(), key=lambda run: run.start)
+        self.assertEqual([run.job for run in runs], ["web", "site"])
+        self.assertLessEqual(runs[0].end, runs[1].start)
+
     def test_says_itself_when_it_has_started(self):
         """By sd_notify: what does not in time is ended, and what has is stopped and adopted as any other run."""
         says = f'[/bin/sh, -c, "sleep 3; systemd-notify --ready; exec {TOOLS}/mark-run --seconds {LONG}"]'
