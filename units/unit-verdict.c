@@ -61,9 +61,11 @@ static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
                                     start_job->word ? start_job->word : "unknown");
 }
 
-/* What ended well by itself after it had started, SIGTERM included, has left the unit active. */
+/* What ended well by itself after it had started, SIGTERM included, has left the unit active; and
+ * no limit but that of a stop is left to pass by then. */
 static bool verdict_shows_a_stop_after_start(const UnitProperties *p) {
-        return g_strcmp0(p->result, "success") == 0 && g_strcmp0(p->active_state, "active") != 0;
+        return g_strcmp0(p->result, "timeout") == 0 ||
+               (g_strcmp0(p->result, "success") == 0 && g_strcmp0(p->active_state, "active") != 0);
 }
 
 /* A main process that ends well leaves the unit active, unless it ended because the unit was being

@@ -128,6 +128,49 @@ Test(unit_verdict, every_case) {
         }
 }
 
+/* Nobody asked for an end, and how the start job ended tells nothing of it. */
+static void expect_after_start(const char *type, char *state, char *result, int32_t code,
+                               int32_t status, UnitOutcome outcome, UnitStop stop) {
+        const UnitProperties properties = {.type = (char *)type,
+                                           .active_state = state,
+                                           .result = result,
+                                           .active_enter = 11,
+                                           .start_limit = 9,
+                                           .exec_main_code = code,
+                                           .exec_main_status = status,
+                                           .exec_main_start = 10,
+                                           .exec_main_exit = 20,
+                                           .exec_main_gone = 20};
+        const StartJob start_job = {0};
+        UnitResult verdict = {0};
+
+        unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
+        cr_expect_eq(verdict.outcome, outcome, "%s, %s, %d: %s", type, result, status,
+                     unit_outcome_to_string(verdict.outcome));
+        cr_expect_eq(verdict.stop, stop, "%s, %s, %d: %d", type, result, status, (int)verdict.stop);
+}
+
+Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
+        static const char *const types[] = {UNIT_TYPE_EXEC, UNIT_TYPE_NOTIFY};
+        char active[] = "active", inactive[] = "inactive", over[] = "failed";
+
+        for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+                expect_after_start(types[i], active, success, CLD_EXITED, 0, UNIT_OUTCOME_SUCCESS,
+                                   UNIT_STOP_NONE);
+                expect_after_start(types[i], over, exit_code, CLD_EXITED, 3, UNIT_OUTCOME_EXIT_CODE,
+                                   UNIT_STOP_NONE);
+                expect_after_start(types[i], inactive, success, CLD_EXITED, 0, UNIT_OUTCOME_SUCCESS,
+                                   UNIT_STOP_OTHER);
+                expect_after_start(types[i], inactive, success, CLD_KILLED, SIGTERM,
+                                   UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
+                /* it, or its children, did not go in time */
+                expect_after_start(types[i], over, timed_out, CLD_KILLED, SIGKILL,
+                                   UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
+                expect_after_start(types[i], over, timed_out, CLD_EXITED, 0, UNIT_OUTCOME_SUCCESS,
+                                   UNIT_STOP_OTHER);
+        }
+}
+
 Test(unit_verdict, a_detail_is_cut_between_characters) {
         g_autofree char *long_text = g_strnfill(sizeof(((UnitResult *)0)->detail) - 2, 'x');
         UnitResult result = {0};
