@@ -92,12 +92,18 @@ static bool launched_obeyed(const LaunchNote *note) {
         return note->code != CLD_EXITED || note->status == 0 || note->status == 128 + SIGTERM;
 }
 
-/* Return: who had PID 1 end it, by what is noted: what was stopped and ended well is gone at once,
- * and what was to be started again was stopped before, unless it had failed by then. */
-static UnitStop launched_stop_of(const LaunchNote *note, bool again, UnitStop stopper) {
-        bool well = note->code == CLD_EXITED && note->status == 0;
+/* Return: whether it ended without having said that it is ready: its status does not tell. */
+static bool launched_broke_its_word(const LaunchNote *note) {
+        return g_str_equal(note->word, "protocol");
+}
 
-        if (!well && !(again && launched_obeyed(note)))
+/* Return: who had PID 1 end it, by what is noted: what was stopped and ended well (in PID 1's
+ * words: a service does so that dies of SIGTERM) is gone at once, and what was to be started again
+ * was stopped before, unless it had failed by then. */
+static UnitStop launched_stop_of(const LaunchNote *note, bool again, UnitStop stopper) {
+        bool well = g_str_equal(note->word, "success");
+
+        if (launched_broke_its_word(note) || (!well && !(again && launched_obeyed(note))))
                 return UNIT_STOP_NONE;
         return stopper == UNIT_STOP_NONE ? UNIT_STOP_OTHER : stopper;
 }
@@ -105,14 +111,15 @@ static UnitStop launched_stop_of(const LaunchNote *note, bool again, UnitStop st
 /* Return: whether that is a result; a time-out may be its own or the stop's. */
 static bool launched_take_result(RunRecord *record, const LaunchNote *note, bool again,
                                  UnitStop stopper) {
-        UnitResult result = {
-            .outcome = unit_outcome_from_service(
-                unit_result_word_of_process(note->code, note->status), note->code, note->status),
-            .stop = launched_stop_of(note, again, stopper),
-            .exit_status = note->status,
-            .started = note->started,
-            .ended = note->ended,
-            .cpu = USEC_INFINITY};
+        const char *word = launched_broke_its_word(note)
+                               ? note->word
+                               : unit_result_word_of_process(note->code, note->status);
+        UnitResult result = {.outcome = unit_outcome_from_service(word, note->code, note->status),
+                             .stop = launched_stop_of(note, again, stopper),
+                             .exit_status = note->status,
+                             .started = note->started,
+                             .ended = note->ended,
+                             .cpu = USEC_INFINITY};
 
         if (!note->has_result || g_str_equal(note->word, "timeout"))
                 return false;

@@ -224,6 +224,27 @@ Test(launched, a_stop_that_was_noted) {
                      "its unit was stopped, and not by jobkeeper (systemctl stop)");
 }
 
+/* What is no command that ends by itself makes a good end by dying of SIGTERM, and is gone then. */
+Test(launched, a_service_that_died_of_its_stop_was_stopped) {
+        begin();
+        end("success", "killed", "TERM");
+        expect_taken(&vanished, UNIT_STOP_FENCE, RUN_INTERRUPTED,
+                     "stopped with its fence, which ended or saw no sign of jobkeeperd in time "
+                     "(journalctl -u jobkeeper-fence)");
+}
+
+Test(launched, a_service_that_ended_before_it_was_ready_has_failed) {
+        begin();
+        end("protocol", "exited", "0");
+        expect_taken(&vanished, UNIT_STOP_NONE, RUN_FAILED, "protocol");
+}
+
+Test(launched, also_where_it_was_started_again) {
+        begin();
+        end("protocol", "exited", "0");
+        expect_taken(&refused_again, UNIT_STOP_NONE, RUN_FAILED, "protocol");
+}
+
 Test(launched, our_own_stop_is_known_already) {
         begin();
         end("signal", "killed", "TERM");
