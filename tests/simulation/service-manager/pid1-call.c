@@ -67,7 +67,10 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->overdue = service->overdue;
         unit->was_active = service->was_active;
         unit->timed_out = service->timed_out;
-        unit->limitless = service->spec->timeout == USEC_INFINITY;
+        unit->limitless = service->spec->timeout == USEC_INFINITY || service->outlives_start;
+        unit->starts_early = service_starts_early(service);
+        unit->outlives_start = service->outlives_start;
+        unit->well = !service_has_failed(service);
         unit->fenced = service->spec->fenced;
         unit->shutdown = pid1_shuts_down(call->pid1);
         unit->began = service->began;

@@ -35,6 +35,8 @@ typedef struct ShownUnit {
         bool active;                         /* it is */
         bool overdue, was_active, timed_out; /* service.h */
         bool limitless;
+        bool starts_early, outlives_start; /* service.h */
+        bool well;                         /* PID 1 says so of the whole unit */
         bool fenced;
         bool shutdown;      /* the machine's */
         usec_t began, gone; /* service.h */

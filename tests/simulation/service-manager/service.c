@@ -80,7 +80,9 @@ static LaunchRefusal service_step_before(const Service *service) {
 static void service_step_after(const Service *service) {
         static const char *const words[] = {[UNIT_OUTCOME_SUCCESS] = "success",
                                             [UNIT_OUTCOME_EXIT_CODE] = "exit-code",
-                                            [UNIT_OUTCOME_SIGNAL] = "signal"};
+                                            [UNIT_OUTCOME_SIGNAL] = "signal",
+                                            [UNIT_OUTCOME_OTHER] = SYSTEMD_PROTOCOL};
+        const char *word = service_ended_well(service) ? "success" : words[service->own.outcome];
         bool late = service->overdue || service->timed_out,
              exited = service->own.outcome != UNIT_OUTCOME_SIGNAL;
         g_autofree char *directory = NULL,
@@ -91,8 +93,8 @@ static void service_step_after(const Service *service) {
             machine_is_full(service_machine(service)))
                 return;
         place.now_wall = service->own.ended;
-        (void)launch_note_result(&place, late ? "timeout" : words[service->own.outcome],
-                                 exited ? "exited" : "killed", status);
+        (void)launch_note_result(&place, late ? "timeout" : word, exited ? "exited" : "killed",
+                                 status);
 }
 
 void service_step_at_stop(Service *service) {
@@ -102,7 +104,8 @@ void service_step_at_stop(Service *service) {
         if (!service->spec->launch || !service->was_active || service->stopping ||
             machine_is_full(service_machine(service)))
                 return;
-        (void)launch_note_good_end(&place);
+        if (!service_starts_early(service)) /* such a one has no step for that */
+                (void)launch_note_good_end(&place);
         if (service->phase == SERVICE_OVER)
                 service_step_after(service);
 }
@@ -115,6 +118,7 @@ static void service_is_empty(Service *service) {
         service->next = process_task_free(service->next);
         service->limit = process_task_free(service->limit);
         service->killer = process_task_free(service->killer);
+        service->word = process_task_free(service->word);
         service->phase = SERVICE_OVER;
         if (service->stopping || !service->was_active)
                 service_step_after(service);
@@ -164,6 +168,7 @@ static void service_main_is_over(Service *service, UnitOutcome outcome, int stat
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
 
         service->limit = process_task_free(service->limit);
+        service->word = process_task_free(service->word);
         service_take_result(service, outcome, status, detail);
         service->was_active = outcome == UNIT_OUTCOME_SUCCESS && !service->stopping;
         service->phase = SERVICE_LINGERING;
@@ -181,7 +186,18 @@ static void service_main_is_over(Service *service, UnitOutcome outcome, int stat
                 service_end_all(service);
 }
 
+/* Nobody is left who could say that it is ready: what it leaves does not, nor does it leave
+ * anything (cluster.c). */
+static bool service_breaks_its_word(const Service *service, int status) {
+        return service->spec->ready == UNIT_READY_NOTIFIED && !service->outlives_start &&
+               !service->stopping && status == 0;
+}
+
 static void service_exits(Service *service, int status) {
+        if (service_breaks_its_word(service, status)) {
+                service_main_is_over(service, UNIT_OUTCOME_OTHER, 0, SYSTEMD_PROTOCOL);
+                return;
+        }
         service_main_is_over(service, status == 0 ? UNIT_OUTCOME_SUCCESS : UNIT_OUTCOME_EXIT_CODE,
                              status, status == 0 ? "" : "exit-code");
 }
@@ -225,8 +241,7 @@ static void service_on_killer(void *userdata) {
         Service *service = userdata;
 
         service->killer = NULL;
-        service->overdue =
-            service->phase == SERVICE_RUNNING || service->result.outcome == UNIT_OUTCOME_SUCCESS;
+        service->overdue = service->phase == SERVICE_RUNNING || service_ended_well(service);
         service_kill(service);
 }
 
@@ -277,6 +292,7 @@ void service_vanish(Service *service) {
         service->next = process_task_free(service->next);
         service->limit = process_task_free(service->limit);
         service->killer = process_task_free(service->killer);
+        service->word = process_task_free(service->word);
         service->phase = SERVICE_OVER;
         service->killed = true;
         if (before == SERVICE_RUNNING)
@@ -315,6 +331,30 @@ static void service_is_refused(Service *service, LaunchRefusal refusal) {
         service_is_empty(service);
 }
 
+/* Its start job is done, and its limit of time was for that. */
+static void service_has_started(Service *service) {
+        service->outlives_start = true;
+        service->limit = process_task_free(service->limit);
+        service_tell(service, SYSTEMD_JOB_DONE);
+}
+
+/* Whatever PID 1 makes of that. */
+static void service_speaks(void *userdata) {
+        Service *service = userdata;
+        const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+
+        service->word = NULL;
+        if (service->stopping)
+                return;
+        if (service->conduct.reboots) {
+                watcher->reboots(service, watcher->userdata);
+                return;
+        }
+        watcher->ready(service, watcher->userdata);
+        if (service->spec->ready == UNIT_READY_NOTIFIED)
+                service_has_started(service);
+}
+
 static void service_begins(void *userdata) {
         Service *service = userdata;
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
@@ -337,7 +377,13 @@ static void service_begins(void *userdata) {
         if (service->spec->timeout != USEC_INFINITY)
                 service->limit = process_after(pid1_process(service->pid1), service->spec->timeout,
                                                service_on_limit, service);
-        service_tell(service, NULL);
+        if (service->conduct.word > 0 && service->conduct.word != USEC_INFINITY)
+                service->word = process_after(pid1_process(service->pid1), service->conduct.word,
+                                              service_speaks, service);
+        if (service->spec->ready == UNIT_READY_AT_START)
+                service_has_started(service);
+        else
+                service_tell(service, NULL);
 }
 
 /* All that is left of it ends at once. */
@@ -356,7 +402,7 @@ void service_restart(Service *service) {
         service->own = service->result;
         service->gone = 0;
         service->stopping = service->killed = service->timed_out = service->overdue = false;
-        service->was_active = service->forgiven = false;
+        service->was_active = service->forgiven = service->outlives_start = false;
         service->phase = SERVICE_QUEUED;
         service_begins(service);
 }
@@ -391,6 +437,7 @@ void service_free(void *data) {
         process_task_free(service->next);
         process_task_free(service->limit);
         process_task_free(service->killer);
+        process_task_free(service->word);
         unit_spec_free(service->spec);
         g_free(service);
 }
@@ -401,7 +448,19 @@ bool service_is_alive(const Service *service) {
 
 bool service_has_failed(const Service *service) {
         return !service->forgiven && !service->never &&
-               (service->overdue || service->result.outcome != UNIT_OUTCOME_SUCCESS);
+               (service->overdue || !service_ended_well(service));
+}
+
+bool service_ended_well(const Service *service) {
+        const UnitResult *result = &service->result;
+
+        return result->outcome == UNIT_OUTCOME_SUCCESS ||
+               (service_starts_early(service) && result->outcome == UNIT_OUTCOME_SIGNAL &&
+                result->exit_status == SIGTERM);
+}
+
+bool service_starts_early(const Service *service) {
+        return service->spec->ready != UNIT_READY_AT_END;
 }
 
 bool service_is_inactive(const Service *service) {

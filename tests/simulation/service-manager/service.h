@@ -28,6 +28,8 @@ typedef enum ServiceManners {
 #define SYSTEMD_JOB_DONE "done"
 #define SYSTEMD_JOB_FAILED "failed"
 #define SYSTEMD_JOB_CANCELED "canceled"
+/* What it says of a service whose main process ended without having said that it is ready. */
+#define SYSTEMD_PROTOCOL "protocol"
 
 typedef struct ServiceConduct {
         usec_t start;    /* until the main process is there */
@@ -37,6 +39,8 @@ typedef struct ServiceConduct {
         usec_t remains;  /* how long what it leaves lives, if nobody ends it */
         ServiceManners manners;
         usec_t last_words; /* from SIGTERM to the end */
+        usec_t word;       /* from its beginning until it says READY=1; 0, USEC_INFINITY: never */
+        bool reboots;      /* what it says then is that the machine is to be rebooted */
 } ServiceConduct;
 
 struct Service {
@@ -53,13 +57,14 @@ struct Service {
         bool timed_out;      /* its limit has passed */
         bool overdue;        /* it had to be killed after a stop, and nothing was wrong before */
         bool was_active;     /* its main process ended well, and by itself */
+        bool outlives_start; /* its start job was done before its main process was */
         bool job_over;       /* its start job is */
         bool never;          /* its start job was taken back before anything ran */
         bool asked;          /* the daemon has asked PID 1 to end it, which may hear of it later */
         bool forgiven;       /* somebody had PID 1 forget that it failed */
         unsigned references; /* of who is connected, and wants it kept */
         ProcessTask *next;   /* of its own life: what the phase ends with */
-        ProcessTask *limit, *killer;
+        ProcessTask *limit, *killer, *word;
 };
 
 /* What a simulation wants of services, and wants to be told at the moment it happens. */
@@ -67,7 +72,10 @@ typedef struct ServiceWatcher {
         /* Fills in how it is going to conduct itself; it is all 0 before. */
         void (*conduct)(const Service *service, ServiceConduct *conduct, void *userdata);
         void (*begun)(const Service *service, void *userdata); /* the main process is there */
-        void (*over)(const Service *service, void *userdata);  /* it is not any more */
+        void (*ready)(const Service *service, void *userdata); /* and says so */
+        /* It wants the machine to be rebooted: not before this returns. */
+        void (*reboots)(const Service *service, void *userdata);
+        void (*over)(const Service *service, void *userdata); /* it is not any more */
         /* PID 1 was told to end it, alive or not. */
         void (*ordered)(const Service *service, void *userdata);
         /* Nothing of it lives. Told also of one that never ran. */
@@ -99,6 +107,11 @@ void service_vanish(Service *service);
 bool service_is_alive(const Service *service);
 /* Return: whether PID 1 says that it failed. */
 bool service_has_failed(const Service *service);
+/* Return: whether PID 1 calls the end of its main process a good one: of what is no command that
+ * ends by itself SIGTERM is one, too. */
+bool service_ended_well(const Service *service);
+/* Return: whether its start job ends before its main process does, if all is well. */
+bool service_starts_early(const Service *service);
 /* Return: whether it is over, and nothing but a reference keeps it. */
 bool service_is_inactive(const Service *service);
 

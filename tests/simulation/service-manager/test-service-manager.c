@@ -30,7 +30,8 @@ static UnitManager *manager;
 static Unit *unit;
 static ServiceConduct conduct;
 static bool fenced;
-static char happened[16]; /* at PID 1: (b)egun, (o)ver, (e)mpty, o(r)dered */
+static UnitReady ready_when;
+static char happened[16]; /* at PID 1: (b)egun, read(y), (o)ver, (e)mpty, o(r)dered */
 static char told[16];     /* to who watches */
 static unsigned gone;
 static const char *const *launch; /* its launch step */
@@ -50,6 +51,10 @@ static void on_begun(const Service *service, void *userdata) {
         note(happened, sizeof(happened), 'b');
 }
 
+static void on_ready(const Service *service, void *userdata) {
+        note(happened, sizeof(happened), 'y');
+}
+
 static void on_over(const Service *service, void *userdata) {
         note(happened, sizeof(happened), 'o');
 }
@@ -62,7 +67,12 @@ static void on_empty(const Service *service, void *userdata) {
         note(happened, sizeof(happened), 'e');
 }
 
-static const ServiceWatcher watcher = {on_conduct, on_begun, on_over, on_ordered, on_empty, NULL};
+static const ServiceWatcher watcher = {.conduct = on_conduct,
+                                       .begun = on_begun,
+                                       .ready = on_ready,
+                                       .over = on_over,
+                                       .ordered = on_ordered,
+                                       .empty = on_empty};
 
 static void daemon_begins(void *userdata) {
         cr_assert_geq(sd_event_new(&event), 0);
@@ -94,6 +104,7 @@ static void setup(void) {
         pid1 = pid1_new(machine, &watcher);
         conduct = (ServiceConduct){.start = 1000, .duration = USEC_PER_SEC};
         fenced = false;
+        ready_when = UNIT_READY_AT_END;
         daemon_starts();
 }
 
@@ -128,6 +139,7 @@ static void start_it(void *userdata) {
                                .fenced = fenced,
                                .nonce = nonce,
                                .launch = launch,
+                               .ready = ready_when,
                                .timeout = 5 * USEC_PER_SEC,
                                .stop_timeout = 2 * USEC_PER_SEC};
 
@@ -237,6 +249,89 @@ Test(service_manager, its_time_limit_ends_it) {
         expect("boe", "sxe");
         expect_result(UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE);
 }
+
+/* ---- what says itself that it has started ---- */
+
+static void start_one_that_says_so(usec_t when) {
+        ready_when = UNIT_READY_NOTIFIED;
+        conduct.duration = USEC_PER_HOUR;
+        conduct.word = when;
+        start();
+}
+
+Test(service_manager, one_has_started_when_it_says_so_and_its_limit_was_for_that) {
+        start_one_that_says_so(USEC_PER_SEC);
+        pass(900 * USEC_PER_MSEC);
+        expect("b", "");
+        pass(200 * USEC_PER_MSEC);
+        expect("y", "s");
+        pass(10 * USEC_PER_SEC);
+        expect("", "");
+        process_do(process, stop_it, NULL);
+        pass(100 * USEC_PER_MSEC);
+        expect("roe", "xe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER);
+}
+
+Test(service_manager, one_that_never_says_so_is_ended_at_its_limit) {
+        start_one_that_says_so(USEC_INFINITY);
+        pass(4900 * USEC_PER_MSEC);
+        expect("b", "");
+        pass(200 * USEC_PER_MSEC);
+        expect("oe", "xe");
+        expect_result(UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE);
+}
+
+Test(service_manager, one_that_ends_before_it_says_so_has_failed) {
+        start_one_that_says_so(2 * USEC_PER_SEC);
+        pass(100 * USEC_PER_MSEC);
+        service_end(pid1_find(pid1, "a.service"));
+        pass(100 * USEC_PER_MSEC);
+        expect("boe", "xe");
+        expect_result(UNIT_OUTCOME_OTHER, UNIT_STOP_NONE);
+        cr_expect_str_eq(unit_result(unit)->detail, "protocol");
+}
+
+Test(service_manager, or_as_its_status_says) {
+        conduct.status = 3;
+        start_one_that_says_so(2 * USEC_PER_SEC);
+        pass(100 * USEC_PER_MSEC);
+        service_end(pid1_find(pid1, "a.service"));
+        pass(100 * USEC_PER_MSEC);
+        expect("boe", "xe");
+        expect_result(UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE);
+}
+
+Test(service_manager, what_has_started_may_end_well_or_not) {
+        start_one_that_says_so(USEC_PER_MSEC);
+        pass(100 * USEC_PER_MSEC);
+        service_end(pid1_find(pid1, "a.service"));
+        pass(100 * USEC_PER_MSEC);
+        expect("byoe", "sxe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
+}
+
+/* That is no failure, and not kept as one. */
+Test(service_manager, what_has_started_and_dies_of_a_stop_is_kept_for_nobody) {
+        start_one_that_says_so(USEC_PER_MSEC);
+        pass(100 * USEC_PER_MSEC);
+        cr_assert_eq(pid1_stop(pid1, "a.service"), 0);
+        pass(100 * USEC_PER_MSEC);
+        expect("byroe", "sxe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
+        daemon_is_killed();
+        cr_expect_null(pid1_find(pid1, "a.service"));
+}
+
+Test(service_manager, one_that_is_ready_at_its_start_has_started_then) {
+        ready_when = UNIT_READY_AT_START;
+        conduct.duration = USEC_PER_HOUR;
+        start();
+        pass(10 * USEC_PER_SEC);
+        expect("b", "s");
+}
+
+/* ---- how it ends else ---- */
 
 Test(service_manager, one_that_cannot_start_has_only_ended) {
         conduct.cannot = 203;

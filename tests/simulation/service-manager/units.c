@@ -165,7 +165,16 @@ static bool unit_shows_a_stop(const Unit *unit, const ShownUnit *shown, bool lat
                !late && shown->result.outcome == UNIT_OUTCOME_SUCCESS && shown->gone > 0;
 }
 
+/* Of what went on after its start job. */
+static UnitStop unit_stop_after_start(const Unit *unit, const ShownUnit *shown) {
+        if (unit->result.stop != UNIT_STOP_NONE && !unit_was_over(unit, shown))
+                return unit->result.stop;
+        return shown->overdue || (shown->well && !shown->active) ? UNIT_STOP_OTHER : UNIT_STOP_NONE;
+}
+
 static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown, bool late) {
+        if (shown->outlives_start)
+                return unit_stop_after_start(unit, shown);
         if (shown->was_active || unit_job_ended_as(unit, SYSTEMD_JOB_DONE) ||
             (unit_job_ended_as(unit, SYSTEMD_JOB_FAILED) && !unit_is_killed(unit, shown)))
                 return UNIT_STOP_NONE;
@@ -234,17 +243,24 @@ static void unit_take(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
 }
 
 static void unit_see(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
+        bool over = shown->phase >= SERVICE_LINGERING,
+             counts = !shown->starts_early || shown->outlives_start;
+
         unit->known = true;
         unit->fenced = shown->fenced;
+        if (over && shown->outlives_start) { /* how that job ended tells nothing of this end */
+                unit->word = NULL;
+                unit->others = false;
+        }
         if (shown->began > 0)
                 unit->began = shown->began;
         if (unit->state == UNIT_UNSURE)
                 unit->state = UNIT_RUNNING;
         if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
                 unit_take(unit, shown, fence_left);
-        if (shown->result.started > 0 && !(unit->adopts && shown->phase >= SERVICE_LINGERING))
+        if (shown->result.started > 0 && counts && !(unit->adopts && over))
                 unit_tell(unit, UNIT_EVENT_STARTED);
-        if (shown->phase >= SERVICE_LINGERING && shown->result.started > 0)
+        if (over && shown->result.started > 0)
                 unit_tell(unit, UNIT_EVENT_EXITED);
         if (shown->phase == SERVICE_LINGERING) {
                 unit->state = UNIT_DRAINING;

@@ -85,8 +85,11 @@ static void stage_on_service(const Service *service, void *userdata) {
         (void)userdata;
 }
 
-static const ServiceWatcher stage_watcher = {stage_on_conduct, stage_on_service, stage_on_service,
-                                             stage_on_service, stage_on_service, NULL};
+static const ServiceWatcher stage_watcher = {.conduct = stage_on_conduct,
+                                             .begun = stage_on_service,
+                                             .over = stage_on_service,
+                                             .ordered = stage_on_service,
+                                             .empty = stage_on_service};
 
 bool stage_is_ready(const char *name) {
         const Service *service = pid1_find(stage.pid1, name);
