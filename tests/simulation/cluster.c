@@ -70,7 +70,7 @@ typedef struct Cluster {
         DeadlineChecker *deadlines;
         RequestChecker *requests;
         Faults *faults;
-        WorldChance *conduct;
+        WorldChance *conduct, *readiness;
         Aftermath *aftermath;
         bool is_judged; /* what follows is judged in its own way */
 } Cluster;
@@ -84,6 +84,26 @@ static Cluster *cluster_of(const FleetNode *node) {
 /* Return: of so many of its runs one fails. */
 static uint64_t cluster_failing(const PlanJob *job) {
         return job->roll.max_failures > 0 || job->service.is ? 3 : 10;
+}
+
+/* Some never say that they are ready, or too late, and some end before. What ends well then leaves
+ * nothing that could say it. */
+static void cluster_draw_readiness(const Cluster *cluster, const PlanJob *job,
+                                   ServiceConduct *conduct) {
+        WorldChance *chance = cluster->readiness;
+        usec_t most = MAX(job->service.timeout, 2) * USEC_PER_SEC,
+               soon = world_draw_between(chance, 1, most / 2);
+        uint64_t way = world_draw_between(chance, 0, 9);
+
+        conduct->word = soon;
+        if (way == 0) { /* it would */
+                conduct->duration = MIN(conduct->duration, world_draw_between(chance, 1, soon));
+        } else if (way <= 2) {
+                conduct->word = way == 1 ? USEC_INFINITY : most + soon;
+                conduct->duration += most;
+        }
+        if (conduct->word >= conduct->duration && conduct->status == 0)
+                conduct->remains = 0;
 }
 
 static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct, void *userdata) {
@@ -104,6 +124,8 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->manners =
             (ServiceManners)world_draw_between(chance, SERVICE_DIES, SERVICE_IGNORES);
         conduct->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
+        if (job->service.notifies)
+                cluster_draw_readiness(cluster, job, conduct);
 }
 
 /* A daemon that hangs, or is gone, stops nothing: what begins then has to be kept from it. */
@@ -134,6 +156,13 @@ static void cluster_on_begun(const Service *service, void *userdata) {
         run->session = deadline_checker_begins(cluster->deadlines, run->node);
         cluster_judge_time(cluster, userdata, run);
         checker_run_begins(cluster->checker, run);
+}
+
+static void cluster_on_ready(const Service *service, void *userdata) {
+        const Cluster *cluster = cluster_of(userdata);
+
+        if (!cluster->is_judged)
+                history_ready(cluster->history, service, fleet_node_name(userdata));
 }
 
 static void cluster_on_over(const Service *service, void *userdata) {
@@ -188,6 +217,7 @@ static void cluster_on_empty(const Service *service, void *userdata) {
 static const ServiceWatcher cluster_watcher = {
     .conduct = cluster_draw_conduct,
     .begun = cluster_on_begun,
+    .ready = cluster_on_ready,
     .over = cluster_on_over,
     .ordered = cluster_on_order,
     .empty = cluster_on_empty,
@@ -335,6 +365,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->world = world_new(options->seed);
         trace_begin(cluster->world, options->trace);
         cluster->conduct = world_chance_new(cluster->world, "conduct");
+        cluster->readiness = world_chance_new(cluster->world, "readiness of runs");
         cluster->network = network_new(cluster->world);
         cluster->ensemble = ensemble_new(cluster->network, &servers);
         cluster->plan = plan_new(cluster->world, options->jobs, options->nodes);
@@ -367,6 +398,7 @@ static void cluster_close(Cluster *cluster) {
         ensemble_free(cluster->ensemble);
         network_free(cluster->network);
         world_chance_free(cluster->conduct);
+        world_chance_free(cluster->readiness);
         surroundings_listen(NULL, NULL);
         trace_end();
         world_free(cluster->world);

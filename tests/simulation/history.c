@@ -152,6 +152,13 @@ static HistoryRun *history_find(const History *history, const Service *service, 
         return NULL;
 }
 
+void history_ready(const History *history, const Service *service, const char *node) {
+        HistoryRun *run = history_find(history, service, node);
+
+        run->ready = world_now(history->world);
+        trace_write(node, "run %s of %s is ready", run->run, run->job);
+}
+
 void history_over(History *history, const Service *service, const char *node) {
         HistoryRun *run = history_find(history, service, node);
 

@@ -32,6 +32,7 @@ typedef struct HistoryRun {
         int64_t session; /* that was the node's when it began; 0: not known */
         usec_t begun, over,
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
+        usec_t ready;      /* a service said so; 0: it did not */
         UnitResult result; /* once over */
         bool continues;    /* without its locks: its record stands for them */
         bool stopped;      /* somebody asked for its end */
@@ -64,6 +65,7 @@ DEFINE_CLEANUP(History, history_free);
 
 /* Return: the run, the history's. */
 HistoryRun *history_begun(History *history, const char *node, const Service *service);
+void history_ready(const History *history, const Service *service, const char *node);
 void history_over(History *history, const Service *service, const char *node);
 /* Somebody asked for its end. Return: the run where that was its fence, before anybody else; or
  * NULL. */

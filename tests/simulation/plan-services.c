@@ -12,6 +12,7 @@
 #define ENDLESS (UINT64_C(48) * 60 * USEC_PER_MINUTE)
 #define BUSY_MOST (90 * USEC_PER_SEC)
 #define VAIN_MOST (2 * USEC_PER_SEC)
+#define TIMEOUT_MOST 20 /* seconds, until it has started */
 
 /* What others wait for it does not keep for ever. */
 static usec_t plan_service_draw_duration(const PlanJob *job, WorldChance *chance) {
@@ -53,6 +54,21 @@ void plan_draw_services(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+void plan_draw_readiness(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "readiness");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanService *service = &((PlanJob *)plan->jobs->pdata[i])->service;
+                unsigned timeout = (unsigned)world_draw_between(chance, 1, TIMEOUT_MOST);
+                bool notifies = world_draw_once_in(chance, 2),
+                     endless = world_draw_once_in(chance, 5);
+
+                service->notifies = service->is && notifies;
+                service->timeout = service->notifies && !endless ? timeout : 0;
+        }
+        world_chance_free(chance);
+}
+
 void plan_edit_service(PlanService *service) {
         service->delay = service->delay % DELAY_MOST + 1;
         service->max_delay = MAX(service->max_delay, service->delay);
@@ -62,4 +78,8 @@ void plan_write_service(const PlanService *service, GString *text) {
         g_string_append_printf(text,
                                "    mode: service\n    restart: {delay: %us, max-delay: %us}\n",
                                service->delay, service->max_delay);
+        if (service->notifies)
+                g_string_append(text, "    ready: notify\n");
+        if (service->timeout > 0)
+                g_string_append_printf(text, "    timeout: %us\n", service->timeout);
 }

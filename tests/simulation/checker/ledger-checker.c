@@ -10,6 +10,7 @@
 #include "paths.h"
 #include "rename-checker.h"
 #include "run-record.h"
+#include "service-checker.h"
 #include "skip-record.h"
 #include "spread.h"
 #include "write-checker.h"
@@ -506,7 +507,8 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->by_itself;
         case RUN_FAILED:
                 return run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
-                       run->result.outcome == UNIT_OUTCOME_SIGNAL;
+                       run->result.outcome == UNIT_OUTCOME_SIGNAL ||
+                       run->result.outcome == UNIT_OUTCOME_OTHER;
         case RUN_TIMED_OUT:
                 return run->result.outcome == UNIT_OUTCOME_TIMEOUT ||
                        view_was_overdue(view, run, written);
@@ -626,6 +628,7 @@ void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *t
         _cleanup_(run_record_freep) RunRecord *record = NULL;
 
         loss_judge(checker, run);
+        ready_judge_end(checker, run);
         if (run->excused || !node || !node->data ||
             run_record_decode(node->data, strlen(node->data), &record) < 0 ||
             !run_state_is_final(record->state))

@@ -20,6 +20,11 @@ void service_note_end(const Write *write, const RunRecord *record);
 /* A run begins that is not excused. */
 void service_judge_begin(Checker *checker, const HistoryRun *run);
 
+/* What runs, once in a while: what never says that it is ready. See ready-checker.c. */
+void ready_look_at(Checker *checker, const HistoryRun *run);
+/* Its main process is over. */
+void ready_judge_end(Checker *checker, const HistoryRun *run);
+
 /* Who is drained stands there from now on. */
 void service_note_control(const Write *write);
 /* While the cluster works, from time to time. */

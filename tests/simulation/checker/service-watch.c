@@ -309,8 +309,10 @@ void service_look(const Write *write, ServiceBook *book, const TurnBook *turns) 
         for (guint i = 0; i < alive->len; i++) {
                 const PlanJob *job = plan_find(plan, ((HistoryRun *)alive->pdata[i])->job);
 
-                if (job && job->service.is)
-                        service_judge_left(write->checker, alive->pdata[i], now);
+                if (!job || !job->service.is)
+                        continue;
+                service_judge_left(write->checker, alive->pdata[i], now);
+                ready_look_at(write->checker, alive->pdata[i]);
         }
         g_hash_table_unref(book->standby);
         book->standby = look.standby;
