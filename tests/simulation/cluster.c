@@ -48,6 +48,8 @@
 
 #define FOREIGNERS 2
 #define NO_SUCH_COMMAND 203 /* systemd.exec(5) */
+/* A run that has its machine reboot waits for that, at most. */
+#define REBOOT_PATIENCE (20 * USEC_PER_SEC)
 
 /* A node that nothing has befallen for so long has stopped its runs in time. */
 #define WELL_FOR (20 * USEC_PER_SEC)
@@ -70,7 +72,7 @@ typedef struct Cluster {
         DeadlineChecker *deadlines;
         RequestChecker *requests;
         Faults *faults;
-        WorldChance *conduct, *readiness;
+        WorldChance *conduct, *readiness, *reboots;
         Aftermath *aftermath;
         bool is_judged; /* what follows is judged in its own way */
 } Cluster;
@@ -106,6 +108,16 @@ static void cluster_draw_readiness(const Cluster *cluster, const PlanJob *job,
                 conduct->remains = 0;
 }
 
+/* Some ask for a reboot and wait for it, for a while, and some just end then. */
+static void cluster_draw_reboot(const Cluster *cluster, ServiceConduct *conduct) {
+        WorldChance *chance = cluster->reboots;
+        usec_t wait = world_draw_once_in(chance, 3) ? USEC_PER_SEC : REBOOT_PATIENCE;
+
+        conduct->reboots = true;
+        conduct->word = world_draw_between(chance, 1, 2 * USEC_PER_SEC);
+        conduct->duration = conduct->word + world_draw_between(chance, 1, wait);
+}
+
 static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
         const PlanJob *job = plan_find(cluster->plan, service_variable(service, "JOBKEEPER_JOB"));
@@ -126,6 +138,8 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
         if (job->service.notifies)
                 cluster_draw_readiness(cluster, job, conduct);
+        if (job->roll.rejoin_timeout > 0 && cluster->faults && faults_draw_reboot(cluster->faults))
+                cluster_draw_reboot(cluster, conduct);
 }
 
 /* A daemon that hangs, or is gone, stops nothing: what begins then has to be kept from it. */
@@ -163,6 +177,14 @@ static void cluster_on_ready(const Service *service, void *userdata) {
 
         if (!cluster->is_judged)
                 history_ready(cluster->history, service, fleet_node_name(userdata));
+}
+
+static void cluster_on_reboot(const Service *service, void *userdata) {
+        const Cluster *cluster = cluster_of(userdata);
+
+        (void)service;
+        if (cluster->faults && !cluster->is_judged)
+                faults_reboot(cluster->faults, fleet_node_name(userdata));
 }
 
 static void cluster_on_over(const Service *service, void *userdata) {
@@ -218,6 +240,7 @@ static const ServiceWatcher cluster_watcher = {
     .conduct = cluster_draw_conduct,
     .begun = cluster_on_begun,
     .ready = cluster_on_ready,
+    .reboots = cluster_on_reboot,
     .over = cluster_on_over,
     .ordered = cluster_on_order,
     .empty = cluster_on_empty,
@@ -366,6 +389,7 @@ static void cluster_open(Cluster *cluster) {
         trace_begin(cluster->world, options->trace);
         cluster->conduct = world_chance_new(cluster->world, "conduct");
         cluster->readiness = world_chance_new(cluster->world, "readiness of runs");
+        cluster->reboots = world_chance_new(cluster->world, "reboots by runs");
         cluster->network = network_new(cluster->world);
         cluster->ensemble = ensemble_new(cluster->network, &servers);
         cluster->plan = plan_new(cluster->world, options->jobs, options->nodes);
@@ -399,6 +423,7 @@ static void cluster_close(Cluster *cluster) {
         network_free(cluster->network);
         world_chance_free(cluster->conduct);
         world_chance_free(cluster->readiness);
+        world_chance_free(cluster->reboots);
         surroundings_listen(NULL, NULL);
         trace_end();
         world_free(cluster->world);

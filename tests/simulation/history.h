@@ -20,6 +20,7 @@ typedef enum HistoryMatter {
         HISTORY_HANG = 1 << 7,  /* PID 1 answered nobody: explains that nothing ended for so long */
         HISTORY_DISK = 1 << 8,  /* it was full: how a run ended may not have been noted */
         HISTORY_FILES = 1 << 9, /* its job files say something else than the plan */
+        HISTORY_BOOT = 1 << 10, /* it was booted */
 } HistoryMatter;
 
 typedef struct HistoryRun {

@@ -9,6 +9,11 @@
 #define SLOTS_MOST 3
 #define FAILURES_MOST 2
 #define DELAY_MOST 8 /* seconds */
+/* Seconds. The least is the product's; with the most a machine is back in time, mostly. */
+#define REJOIN_LEAST 15
+#define REJOIN_MOST 60
+/* Each machine takes a while before the next one has its turn. */
+#define REJOIN_EVERY 120
 
 void plan_take_own_lock(PlanJob *job, PlanMode mode, unsigned slots) {
         PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
@@ -70,11 +75,38 @@ void plan_draw_rolls(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+static void plan_draw_reboot(PlanJob *job, WorldChance *chance) {
+        static const PlanReboot ways[] = {PLAN_REBOOT_INTERRUPTS, PLAN_REBOOT_SUCCESS,
+                                          PLAN_REBOOT_SUCCESS, PLAN_REBOOT_FAIL, PLAN_REBOOT_FAIL};
+        unsigned timeout = (unsigned)world_draw_between(chance, REJOIN_LEAST, REJOIN_MOST);
+        PlanReboot way = ways[world_draw_between(chance, 0, G_N_ELEMENTS(ways) - 1)];
+
+        if (!world_draw_once_in(chance, 2) || plan_roll_turns(job) == 0)
+                return;
+        job->roll.rejoin_timeout = timeout;
+        job->roll.reboot = way;
+        job->every = REJOIN_EVERY;
+}
+
+void plan_draw_reboots(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "reboots");
+
+        for (guint i = 0; i < plan->jobs->len; i++)
+                if (((const PlanJob *)plan->jobs->pdata[i])->roll.each)
+                        plan_draw_reboot(plan->jobs->pdata[i], chance);
+        world_chance_free(chance);
+}
+
 void plan_write_roll(const PlanRoll *roll, GString *text) {
         if (roll->each)
                 g_string_append(text, "    mode: each-node\n");
         if (roll->max_failures > 0)
                 g_string_append_printf(text, "    max-failures: %u\n", roll->max_failures);
+        if (roll->rejoin_timeout > 0)
+                g_string_append_printf(text, "    rejoin-timeout: %us\n", roll->rejoin_timeout);
+        if (roll->reboot != PLAN_REBOOT_INTERRUPTS)
+                g_string_append_printf(text, "    reboot: %s\n",
+                                       roll->reboot == PLAN_REBOOT_SUCCESS ? "success" : "fail");
 }
 
 PlanJob *plan_roll_instance(const PlanJob *job, unsigned machine) {

@@ -274,6 +274,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_places(plan, world);
         plan_draw_windows(plan, world);
         plan_draw_rolls(plan, world);
+        plan_draw_reboots(plan, world);
         plan_draw_services(plan, world);
         plan_draw_readiness(plan, world);
         plan_draw_links(plan, world);

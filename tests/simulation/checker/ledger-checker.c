@@ -229,7 +229,7 @@ static void view_judge_start(const JobView *view, const TreeNode *node, const Ru
         const History *history = checker_history(view->checker);
         usec_t made = *time, until = made + STARTED_WITHIN;
 
-        if (record->state == RUN_SKIPPED || record->state == RUN_FAILED ||
+        if (record->state == RUN_SKIPPED || record->state == RUN_FAILED || reboot_is_said(record) ||
             record->state == RUN_INTERRUPTED || record->state == RUN_STOPPED ||
             view_find_run(view, record->run))
                 return;
@@ -502,6 +502,8 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
 
         if (view_invents_a_stop(view, record) || view_invents_a_tick(view, run, record))
                 return false;
+        if (reboot_is_said(record) && record->state != RUN_INTERRUPTED) /* as was judged then */
+                return reboot_was_one(view->checker, run, written);
         switch (record->state) {
         case RUN_SUCCEEDED:
                 return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->by_itself;

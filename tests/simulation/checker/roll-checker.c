@@ -12,8 +12,8 @@
 
 #include "name.h"
 #include "paths.h"
+#include "rejoin-checker.h"
 #include "rolls.h"
-#include "write-checker.h"
 
 #define ROOT "/jobkeeper"
 
@@ -84,13 +84,16 @@ static bool roll_is_under_way(const Write *write, const PlanJob *job, int64_t ti
         return false;
 }
 
+unsigned roll_count_under_way(const Write *write, const PlanJob *job) {
+        return roll_count(write, job, 0, roll_is_under_way);
+}
+
 bool roll_may_have_stopped(const Write *write, const PlanJob *job, int64_t tick) {
         return job->roll.max_failures > 0 &&
                roll_count(write, job, tick, roll_may_have_failed) >= job->roll.max_failures;
 }
 
-/* Return: whether the tick may be so old that nothing is known any more of its roll. */
-static bool roll_is_over(const Write *write, const PlanJob *job, int64_t tick) {
+bool roll_is_over(const Write *write, const PlanJob *job, int64_t tick) {
         g_autofree char *path = path_roll(ROOT, job->name);
         const TreeNode *node = data_tree_find(write->tree, path);
         _cleanup_(rolls_freep) Rolls *rolls = NULL;
@@ -134,6 +137,8 @@ void roll_judge_claim(const Write *write, const RunRecord *record) {
         if (strcmp(job->roll.node, record->node) != 0)
                 checker_complain(write->checker, "run %s of %s is claimed by %s", record->run,
                                  record->job, record->node);
-        if (job->roll.max_failures > 0 && record->tick)
+        if ((job->roll.max_failures > 0 || job->roll.rejoin_timeout > 0) && record->tick)
                 roll_judge_turn(write, job, record);
+        if (job->roll.rejoin_timeout > 0 && record->tick)
+                rejoin_judge_claim(write, job, record);
 }

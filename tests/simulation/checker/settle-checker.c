@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "paths.h"
-#include "write-checker.h"
+#include "rejoin-checker.h"
 
 #define ROOT "/jobkeeper"
 /* By what the clocks of machines differ in a minute, and more. */
@@ -57,13 +57,16 @@ static void settle_judge_takeover(const Write *write, Claimed *claimed) {
         history_give_up(checker_history(write->checker), claimed->job, claimed->run);
 }
 
-static void settle_judge_author(const Write *write, const RunRecord *after) {
+static void settle_judge_author(const Write *write, const RunRecord *before,
+                                const RunRecord *after) {
         Claimed *claimed = write_claimed(write, after->job, after->run);
 
         if (!claimed || claimed->settled)
                 return;
         claimed->settled = true;
         claimed->by_others = g_strcmp0(write_author(write), claimed->node) != 0;
+        reboot_judge_settled(write, claimed, before, after);
+        rejoin_note_settled(write, before, after);
         if (claimed->continues && g_strcmp0(write_author(write), claimed->node) != 0)
                 settle_judge_takeover(write, claimed);
         if (!claimed->cleared && settle_is_anothers(write, claimed, after))
@@ -100,7 +103,7 @@ void settle_judge(const Write *write, const RunRecord *before, const RunRecord *
                                          "deleted",
                                          before->run, before->job);
                 else if (run_state_is_final(after->state))
-                        settle_judge_author(write, after);
+                        settle_judge_author(write, before, after);
         } else if (after && after->state != before->state) {
                 if (before->state != RUN_UNKNOWN)
                         settle_complain_of_change(write, before, after);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "control-pause.h"
+#include "rejoin-checker.h"
 #include "skip-record.h"
 #include "unit-spec.h"
-#include "write-checker.h"
 
 /* So long may it take until the end of a run is known, and a write is done. */
 #define BESIDE (USEC_PER_MINUTE)
@@ -213,9 +213,12 @@ static bool skip_was_one_of_many(const Skip *skip) {
         return skip->before->open->len >= LEDGER_OPEN_MAX;
 }
 
-/* It had failed on so many other machines. */
+/* It had failed on so many other machines, or one was not back in time. */
 static bool skip_was_stopped(const Skip *skip) {
-        return roll_may_have_stopped(skip->write, skip->job, skip->last);
+        if (!strstr(skip->why, " is not back since "))
+                return roll_may_have_stopped(skip->write, skip->job, skip->last);
+        rejoin_note_stop(skip->write, skip->job, skip->last);
+        return rejoin_may_have_stopped(skip->write, skip->job, skip->last);
 }
 
 static const struct {

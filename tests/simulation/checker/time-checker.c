@@ -20,8 +20,9 @@ static bool time_is_between(usec_t time, usec_t from, usec_t to) {
 /* Return: whether PID 1 said how it ended, and had not forgotten it (then only that it ended well
  * is remembered, and when that was noted). */
 static bool time_is_told(const RunRecord *record) {
-        return (record->state == RUN_SUCCEEDED && record->started > 0) ||
-               record->state == RUN_FAILED || record->state == RUN_TIMED_OUT;
+        return !reboot_is_said(record) &&
+               ((record->state == RUN_SUCCEEDED && record->started > 0) ||
+                record->state == RUN_FAILED || record->state == RUN_TIMED_OUT);
 }
 
 static bool time_is_as_told(const HistoryRun *run, const RunRecord *record) {

@@ -44,6 +44,7 @@ struct TurnBook {
 typedef struct TurnLook {
         Checker *checker;
         TurnBook *book;
+        const DataTree *tree;
         GHashTable *turns; /* those of this look */
         GPtrArray *here;   /* of TreeNode: contenders for jobs whose turn it is */
         GHashTable *kept;  /* what the contenders of those say that are kept waiting, a set */
@@ -96,6 +97,14 @@ static gboolean turn_count(gpointer name, gpointer data, gpointer userdata) {
         return FALSE;
 }
 
+/* Return: whether it stands for a machine that may have to wait for others, which are away. */
+static bool turn_waits_for_machines(const TurnLook *look, const TreeNode *contender) {
+        const PlanJob *job = checker_contender_job(look->checker, contender);
+        const Write write = {checker_book(look->checker), look->checker, NULL, look->tree};
+
+        return job && job->roll.node && rejoin_keeps_waiting(&write, job);
+}
+
 static gboolean turn_look_at(gpointer name, gpointer data, gpointer userdata) {
         const TreeNode *node = data;
         TurnLook *look = userdata;
@@ -106,7 +115,8 @@ static gboolean turn_look_at(gpointer name, gpointer data, gpointer userdata) {
                 return FALSE;
         contender_parse(node->name, &queue.own);
         g_tree_foreach(node->parent->children, turn_count, &queue);
-        if (queue.before >= (queue.own.kind == CONTENDER_SLOT ? slots : 1))
+        if (queue.before >= (queue.own.kind == CONTENDER_SLOT ? slots : 1) ||
+            turn_waits_for_machines(look, node))
                 g_hash_table_add(look->kept, node->data);
         else
                 g_ptr_array_add(look->here, (void *)node);
@@ -201,7 +211,7 @@ void turn_look(Checker *checker, TurnBook *book, const DataTree *tree) {
         g_autofree char *path = path_locks(ROOT);
         const TreeNode *locks = data_tree_find(tree, path);
         usec_t now = checker_now(checker);
-        TurnLook look = {.checker = checker, .book = book};
+        TurnLook look = {.checker = checker, .book = book, .tree = tree};
 
         if (!locks || !locks->children || now < book->looked + LOOK_PERIOD)
                 return;

@@ -6,6 +6,7 @@
 #include "follow-checker.h"
 #include "loss-checker.h"
 #include "paths.h"
+#include "rejoin-checker.h"
 #include "rename-checker.h"
 #include "service-checker.h"
 #include "turn-checker.h"
@@ -29,6 +30,7 @@ struct WriteBook {
         TurnBook *turns;
         FollowBook *follows;
         ServiceBook *services;
+        RejoinBook *rejoin;
 };
 
 static void claimed_free(void *data) {
@@ -51,6 +53,7 @@ WriteBook *write_book_new(Checker *checker) {
         book->turns = turn_book_new();
         book->follows = follow_book_new();
         book->services = service_book_new();
+        book->rejoin = rejoin_book_new();
         return book;
 }
 
@@ -60,6 +63,7 @@ WriteBook *write_book_free(WriteBook *book) {
         turn_book_free(book->turns);
         follow_book_free(book->follows);
         service_book_free(book->services);
+        rejoin_book_free(book->rejoin);
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
@@ -120,6 +124,10 @@ const char *write_author(const Write *write) {
 
 ServiceBook *write_book_services(const WriteBook *book) {
         return book->services;
+}
+
+RejoinBook *write_book_rejoin(const WriteBook *book) {
+        return book->rejoin;
 }
 
 FollowBook *write_follows(const Write *write) {
@@ -278,8 +286,10 @@ static void write_take(const Write *write, const TransactionOp *op) {
                 write_take_member(write, parts[3]);
         else if (strcmp(parts[2], "requests") == 0 && n == 4)
                 follow_judge_request(write, op);
-        if (strcmp(parts[2], "nodes") == 0 && (op->type == TXN_CREATE || op->type == TXN_DELETE))
-                write_take_presence(write, parts[3], op->type == TXN_CREATE);
+        if (strcmp(parts[2], "nodes") != 0 || (op->type != TXN_CREATE && op->type != TXN_DELETE))
+                return;
+        write_take_presence(write, parts[3], op->type == TXN_CREATE);
+        rejoin_note_member(write, parts[3], op);
 }
 
 bool checker_has_cleared(const Checker *checker, const HistoryRun *run) {

@@ -6,8 +6,9 @@
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
  * skip gives as its reason was so. rename-checker.c: jobs that get another name. retry-checker.c:
  * further attempts are made as the definition says. follow-checker.c: what follows a run.
- * roll-checker.c: what the machines do of a tick that each of them runs. service-checker.c: what is
- * kept running. time-checker.c: at the end, the times that a record says. */
+ * roll-checker.c, rejoin-checker.c: what the machines do of a tick that each of them runs.
+ * reboot-checker.c: what went with its machine. service-checker.c: what is kept running.
+ * time-checker.c: at the end, the times that a record says. */
 #pragma once
 
 #include <jansson.h>
@@ -49,6 +50,7 @@ const Claimed *write_book_holder(const WriteBook *book, const char *path);
 
 typedef struct FollowBook FollowBook;
 typedef struct ServiceBook ServiceBook;
+typedef struct RejoinBook RejoinBook;
 
 /* One write, and what it is about. */
 typedef struct Write {
@@ -75,6 +77,7 @@ RunRecord *write_record_of(const Write *write, const char *name, const char *run
 const Ledger *write_ledger(const Write *write, const char *job);
 Ledger *write_ledger_after(const Write *write, const char *name);
 ServiceBook *write_book_services(const WriteBook *book);
+RejoinBook *write_book_rejoin(const WriteBook *book);
 /* Return: what stands there behind the transaction, borrowed; NULL: nothing. */
 const char *write_data_after(const Write *write, const char *path);
 FollowBook *write_follows(const Write *write);
@@ -92,6 +95,21 @@ void roll_judge_claim(const Write *write, const RunRecord *record);
 bool roll_may_have_stopped(const Write *write, const PlanJob *job, int64_t tick);
 /* Why a tick is skipped then, as it begins. */
 #define ROLL_STOPPED_WHY "roll-stopped: "
+/* Return: on how many other machines a run of the job is under way that is of a roll. */
+unsigned roll_count_under_way(const Write *write, const PlanJob *job);
+/* Return: whether the tick may be so old that nothing is known any more of its roll. */
+bool roll_is_over(const Write *write, const PlanJob *job, int64_t tick);
+/* Return: whether a machine may not have been back in time after its run of the tick. See
+ * rejoin-checker.c. */
+bool rejoin_may_have_stopped(const Write *write, const PlanJob *job, int64_t tick);
+/* Return: whether whose turn it is by its lock may wait for machines yet, or for their runs. */
+bool rejoin_keeps_waiting(const Write *write, const PlanJob *job);
+/* A run is settled. See reboot-checker.c. */
+void reboot_judge_settled(const Write *write, const Claimed *claimed, const RunRecord *before,
+                          const RunRecord *after);
+/* Return: whether it says that it went with its machine; whether that was rebooted by then. */
+bool reboot_is_said(const RunRecord *record);
+bool reboot_was_one(const Checker *checker, const HistoryRun *run, usec_t written);
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after);
 /* A contender is deleted, by whom it belongs to or somebody else, while its session lives. */
 void settle_judge_leaving(const Write *write, const char *path, const Claimed *claimed);

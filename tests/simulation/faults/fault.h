@@ -32,7 +32,7 @@ typedef struct FaultCase {
 
 typedef struct FaultKind {
         const char *name;
-        usec_t every; /* on average, as long as others are let happen */
+        usec_t every; /* on average, as long as others are let happen; 0: when it is asked for */
         /* Begins one, and fills in what `end` needs. Return: how long it lasts; 0: it is over. */
         usec_t (*begin)(const FaultSite *site, WorldChance *chance, FaultCase *fault);
         /* Also called early, and where something else has ended it; NULL: it never lasts. */
@@ -51,6 +51,9 @@ extern const FaultKind daemon_faults[], machine_faults[], network_faults[], serv
  * that counts (moment.h), where it does most harm. It has no `begin`. */
 extern const FaultKind aimed_faults[];
 
+/* What a run does to its machine, which it reboots: asked for by faults_reboot(). */
+extern const FaultKind reboot_faults[];
+
 /* The job file of every node. */
 #define FAULT_JOB_FILE "jobs.yaml"
 
@@ -61,6 +64,10 @@ typedef struct Faults Faults;
 Faults *faults_new(const FaultSite *site, const char *names, unsigned pace);
 /* A node has just asked for that. */
 void faults_asked(Faults *faults, const char *node, const Request *request);
+/* Return: whether a run that may reboot its machine does; of each once. */
+bool faults_draw_reboot(const Faults *faults);
+/* One on that node has just asked for that. */
+void faults_reboot(Faults *faults, const char *node);
 /* Ends all that last, and lets no more begin. */
 void faults_stop(Faults *faults);
 Faults *faults_free(Faults *faults);

@@ -35,8 +35,9 @@ struct Faults {
 };
 
 static const FaultKind *const families[] = {
-    daemon_faults,  machine_faults, network_faults, server_faults, file_faults,   config_faults,
-    request_faults, command_faults, foreign_faults, fence_faults,  rename_faults, aimed_faults};
+    daemon_faults, machine_faults, network_faults, server_faults,  file_faults,
+    config_faults, request_faults, command_faults, foreign_faults, fence_faults,
+    rename_faults, aimed_faults,   reboot_faults};
 
 const FaultKind aimed_faults[] = {{"aimed", 3 * USEC_PER_SEC}, {NULL}};
 
@@ -205,6 +206,49 @@ void faults_asked(Faults *faults, const char *node, const Request *request) {
         }
 }
 
+/* ---- when a run asks for it ---- */
+
+/* So long after that a shutdown begins at most (ROLL_STAY of policy/roll.h says why). */
+#define REBOOT_DELAY_MOST (5 * USEC_PER_SEC)
+/* Of so many runs that may one does. */
+#define REBOOTS_ONE_IN 2
+
+/* Return: NULL where they are left out, or over. */
+static FaultSource *faults_find_reboots(const Faults *faults) {
+        for (guint i = 0; i < faults->sources->len; i++)
+                if (((FaultSource *)faults->sources->pdata[i])->kind == reboot_faults)
+                        return faults->sources->pdata[i];
+        return NULL;
+}
+
+bool faults_draw_reboot(const Faults *faults) {
+        const FaultSource *source = faults_find_reboots(faults);
+
+        return source && world_draw_once_in(source->chance, REBOOTS_ONE_IN);
+}
+
+static void fault_source_on_reboot(void *userdata) {
+        FaultSource *source = userdata;
+
+        source->strike = NULL;
+        faults_begin(source->faults, source->kind, source->chance,
+                     (FaultCase){.target = source->target, .aimed = true});
+}
+
+void faults_reboot(Faults *faults, const char *node) {
+        FaultSource *source = faults_find_reboots(faults);
+
+        if (!source || source->strike)
+                return;
+        trace_write(node, "a run has the machine reboot");
+        source->target = faults_find_node(faults, node);
+        source->strike = world_after(faults->site.world,
+                                     world_draw_once_in(source->chance, 2)
+                                         ? 0
+                                         : world_draw_between(source->chance, 0, REBOOT_DELAY_MOST),
+                                     fault_source_on_reboot, source);
+}
+
 /* ---- all of them ---- */
 
 static void faults_add(Faults *faults, const FaultKind *kind) {
@@ -215,7 +259,8 @@ static void faults_add(Faults *faults, const FaultKind *kind) {
         source->kind = kind;
         source->chance = world_chance_new(faults->site.world, stream);
         g_ptr_array_add(faults->sources, source);
-        fault_source_wait(source);
+        if (kind->every > 0)
+                fault_source_wait(source);
 }
 
 static void fault_source_free(void *data) {

@@ -1,5 +1,5 @@
-/* What befalls a machine: it crashes or is shut down, and boots, freezes, has its clock set, or a
- * PID 1 that is slow or out of reach. */
+/* What befalls a machine: it crashes or is shut down, be it by a run, and boots, freezes, has its
+ * clock set, or a PID 1 that is slow or out of reach. */
 #include "fault.h"
 #include "paths.h"
 
@@ -22,6 +22,8 @@ static usec_t fault_crash(const FaultSite *site, WorldChance *chance, FaultCase 
 static void fault_boot(const FaultSite *site, const FaultCase *fault) {
         FleetNode *node = fleet_node(site->fleet, fault->target);
 
+        if (!fleet_node_is_on(node))
+                history_note(site->history, fleet_node_name(node), HISTORY_BOOT);
         host_boot(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
         fleet_node_boot(node);
 }
@@ -76,6 +78,41 @@ static void fault_power_on(const FaultSite *site, const FaultCase *fault) {
         }
         fault_boot(site, fault);
 }
+
+/* ---- rebooted by a run ---- */
+
+enum { REBOOT_WITH_CARE, REBOOT_BY_FORCE };
+
+/* It may be back before its session is over, long after that, and after all patience with it. */
+static usec_t fault_reboot(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        static const unsigned longest[] = {8, 25, 90};
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+        uint64_t most = longest[world_draw_between(chance, 0, G_N_ELEMENTS(longest) - 1)];
+        usec_t away = world_draw_between(chance, 2 * USEC_PER_SEC, most * USEC_PER_SEC);
+
+        fault->way = world_draw_once_in(chance, 3) ? REBOOT_BY_FORCE : REBOOT_WITH_CARE;
+        if (!fault_node_works(node) || fleet_node_shuts_down(node))
+                return fault_miss(fault);
+        if (fault->way == REBOOT_BY_FORCE)
+                (void)fault_crash(site, chance, fault);
+        else
+                (void)fault_power_off(site, chance, fault);
+        if (fault->way == REBOOT_BY_FORCE)
+                history_note(site->history, fleet_node_name(node), HISTORY_CRASH);
+        return away;
+}
+
+static void fault_is_rebooted(const FaultSite *site, const FaultCase *fault) {
+        if (fault->way == REBOOT_BY_FORCE)
+                history_note(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)),
+                             HISTORY_CRASH);
+        fault_power_on(site, fault);
+}
+
+const FaultKind reboot_faults[] = {
+    {"run-reboots", 0, fault_reboot, fault_is_rebooted, .explains = HISTORY_DAEMON},
+    {NULL},
+};
 
 /* ---- frozen ---- */
 
