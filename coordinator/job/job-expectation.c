@@ -122,7 +122,7 @@ static void job_expectation_on_written(const ZkReply *reply, void *userdata) {
         JobExpectation *expectation = userdata;
 
         expectation->call = NULL;
-        if (reply->code == ZK_OK || reply->code == ZK_UNKNOWN)
+        if (reply->code == ZK_OK || reply->code == ZK_UNKNOWN || reply->code == ZK_CLOSED)
                 job_expectation_tell(expectation, expectation->next);
         if (reply->code == ZK_OK)
                 job_expectation_remember(expectation, reply->stat.version);
@@ -140,11 +140,35 @@ static void job_expectation_write(JobExpectation *expectation, Ledger *next, int
         ledger_free(expectation->next);
         expectation->next = next;
         if (zk_set(node_zk(node), path, data, version, job_expectation_on_written, expectation,
-                   &expectation->call) < 0)
-                job_expectation_look_in(expectation, EXPECTATION_PAUSE);
+                   &expectation->call) >= 0)
+                return;
+        expectation->next = ledger_free(expectation->next);
+        job_expectation_look_in(expectation, EXPECTATION_PAUSE);
+}
+
+/* Nobody says any more whether it was written, which others would take for told. */
+static void job_expectation_drop_call(JobExpectation *expectation) {
+        if (expectation->call && expectation->next &&
+            job_expectation_spec(expectation)->books.expect_within != USEC_INFINITY)
+                job_expectation_tell(expectation, expectation->next);
+        expectation->call = zk_call_free(expectation->call);
+        expectation->next = ledger_free(expectation->next);
 }
 
 /* ---- looking ---- */
+
+/* Return: whether we may tell. Who doubts what stands in ZooKeeper writes nothing there; else it is
+ * looked again. */
+static bool job_expectation_may_tell(JobExpectation *expectation) {
+        const JobParts *parts = expectation->parts;
+        bool trusts = trust_is_given(tree_trust(parts->tree));
+
+        if (trusts && clock_watch_is_known(parts->clock))
+                return true;
+        job_expectation_look_in(expectation,
+                                trusts ? clock_watch_measure(parts->clock) : EXPECTATION_PAUSE);
+        return false;
+}
 
 /* What was withdrawn for good starts anew once a definition is in force; what has another name now
  * is judged by that. */
@@ -162,10 +186,10 @@ static void job_expectation_on_read(const ZkReply *reply, void *userdata) {
                 return;
         }
         found = job_expectation_judge(expectation, ledger);
-        if (found.tell)
-                job_expectation_write(expectation, g_steal_pointer(&ledger), reply->stat.version);
-        else
+        if (!found.tell)
                 job_expectation_wait(expectation, &found);
+        else if (job_expectation_may_tell(expectation))
+                job_expectation_write(expectation, g_steal_pointer(&ledger), reply->stat.version);
 }
 
 static void job_expectation_read(JobExpectation *expectation) {
@@ -174,18 +198,6 @@ static void job_expectation_read(JobExpectation *expectation) {
         if (zk_get(node_zk(expectation->parts->node), path, job_expectation_on_read, expectation,
                    &expectation->call, NULL, NULL, NULL) < 0)
                 job_expectation_look_in(expectation, EXPECTATION_PAUSE);
-}
-
-/* It seems to be overdue. Who doubts what stands in ZooKeeper writes nothing there. */
-static void job_expectation_make_sure(JobExpectation *expectation) {
-        const JobParts *parts = expectation->parts;
-
-        if (!trust_is_given(tree_trust(parts->tree)))
-                job_expectation_look_in(expectation, EXPECTATION_PAUSE);
-        else if (!clock_watch_is_known(parts->clock))
-                job_expectation_look_in(expectation, clock_watch_measure(parts->clock));
-        else
-                job_expectation_read(expectation);
 }
 
 /* Without a session that is ready nothing is to be seen: it begins again with the next, and with
@@ -205,16 +217,15 @@ static void job_expectation_look(void *userdata) {
                 return;
         if (ledger)
                 found = job_expectation_judge(expectation, ledger);
-        if (found.tell)
-                job_expectation_make_sure(expectation);
-        else
+        if (!found.tell && !found.told)
                 job_expectation_wait(expectation, &found);
+        else if (!found.tell || job_expectation_may_tell(expectation))
+                job_expectation_read(expectation);
 }
 
 void job_expectation_reset(JobExpectation *expectation) {
         expectation->timer = sd_event_source_disable_unref(expectation->timer);
-        expectation->call = zk_call_free(expectation->call);
-        expectation->next = ledger_free(expectation->next);
+        job_expectation_drop_call(expectation);
 }
 
 void job_expectation_begin(JobExpectation *expectation) {

@@ -3,7 +3,9 @@
  *
  * What is known of the ledger is enough to know that it is not so. Else it is read, and before
  * anything is told the ledger is written to say so, by the version that was read: of several nodes
- * that come to it at once one tells. A job of which nothing is expected has no timer here. */
+ * that come to it at once one tells. While it stands there that it was told it is read now and
+ * then, since a success that ends that comes to the ledger alone. A job of which nothing is
+ * expected has no timer here. */
 #pragma once
 
 #include "job-ledger.h"

@@ -5,7 +5,8 @@
  * kept it: runs that fail, nodes that are gone, a pause. Ranks below PLACEMENT_RANKS tell, each at
  * its turn, and none that stands in the ledger to have been told: so it is told once in the
  * cluster, by a node that lives and has the job, and once again each day while it lasts. The
- * success that ends it takes that out of the ledger again.
+ * success that ends it takes that out of the ledger again. Nobody hears of that, and the next
+ * silence may be too long `within` later: so it is looked again by then.
  */
 #pragma once
 
@@ -31,6 +32,7 @@ typedef struct ExpectationInput {
 
 typedef struct Expectation {
         bool tell;    /* that it is overdue, by us, now */
+        bool told;    /* it was; what ends that is seen in ZooKeeper alone */
         usec_t again; /* when to look again; USEC_INFINITY: not before our rank is another */
 } Expectation;
 

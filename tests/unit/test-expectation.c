@@ -21,6 +21,7 @@ typedef struct ExpectationCell {
         bool tell;
         usec_t again;
         usec_t within; /* 0: 100 s */
+        bool was_told;
 } ExpectationCell;
 
 static void expect_cell(const ExpectationCell *cell) {
@@ -34,6 +35,7 @@ static void expect_cell(const ExpectationCell *cell) {
         });
 
         cr_expect_eq(found.tell, cell->tell, "%s", cell->title);
+        cr_expect_eq(found.told, cell->was_told, "%s", cell->title);
         cr_expect_eq(found.again, cell->again, "%s: %" PRIu64, cell->title, found.again);
 }
 
@@ -50,17 +52,24 @@ Test(expectation, who_tells_and_when) {
              END + 6 * S + 1 + EXPECTATION_PAUSE},
             {"not rank 4", END + DAY, PLACEMENT_RANKS, 0, false, USEC_INFINITY},
             {"nor who is no candidate", END + DAY, PLACEMENT_NONE, 0, false, USEC_INFINITY},
-            {"told already", END + 60 * S, 0, END + 1, false, END + 1 + DAY},
-            {"rank 1 knows", END + 60 * S, 1, END + 1, false, END + 1 + DAY + 2 * S},
-            {"a day later", END + 1 + DAY, 0, END + 1, true, END + 1 + DAY + EXPECTATION_PAUSE},
-            {"rank 1 a day later", END + 1 + DAY, 1, END + 1, false, END + 1 + DAY + 2 * S},
+            {"told already", END + 60 * S, 0, END + 1, false, END + 160 * S + 1, 0, true},
+            {"told already, and much is expected", SINCE + 2 * DAY + 60 * S, 0, SINCE + 2 * DAY + 1,
+             false, SINCE + 3 * DAY + 1, 2 * DAY, true},
+            {"rank 1 knows", END + 60 * S, 1, END + 1, false, END + 160 * S + 1, 0, true},
+            {"nearly a day later", END + DAY, 0, END + 1, false, END + DAY + 1, 0, true},
+            {"rank 1 nearly a day later", END + DAY, 1, END + 1, false, END + 1 + DAY + 2 * S, 0,
+             true},
+            {"a day later", END + 1 + DAY, 0, END + 1, true, END + 1 + DAY + EXPECTATION_PAUSE, 0,
+             true},
+            {"rank 1 a day later", END + 1 + DAY, 1, END + 1, false, END + 1 + DAY + 2 * S, 0,
+             true},
             {"told before that success", END + 1, 0, SINCE - S, true, END + 1 + EXPECTATION_PAUSE},
             {"told in the moment of that success", END + 1, 0, SINCE, true,
              END + 1 + EXPECTATION_PAUSE},
             {"told when less was expected", SINCE + 70 * S, 0, SINCE + 60 * S, false,
-             SINCE + 60 * S + DAY},
+             SINCE + 170 * S + 1, 0, true},
             {"told ahead of time, by clocks that differ", END + 1, 0, END + S, false,
-             END + S + DAY},
+             END + 100 * S + 2, 0, true},
             {"told far ahead, by a clock that was wrong", END + 1, 0, END + DAY, true,
              END + 1 + EXPECTATION_PAUSE},
             {"a success that lies ahead", SINCE - DAY, 0, 0, false, END + 1},
