@@ -118,9 +118,10 @@ static void ledger_note_success(Ledger *ledger, const RunRecord *record, usec_t 
         usec_t ended = MIN(record->ended, now);
 
         if (record->state != RUN_SUCCEEDED || ended < ledger->succeeded ||
-            (!ledger->succeeded && ended < (usec_t)ledger->from * USEC_PER_SEC))
+            (!ledger->succeeded && ended < (usec_t)ledger_came(ledger) * USEC_PER_SEC))
                 return;
         ledger->succeeded = ended;
+        ledger->came = 0;
         ledger->overdue = 0;
 }
 
@@ -189,7 +190,15 @@ static void drop_retries(Ledger *ledger) {
         }
 }
 
+/* A changed definition is no new job. One that was withdrawn comes anew. */
+static void ledger_keep_coming(Ledger *ledger, const char *digest) {
+        bool goes_on = *ledger->digest && *digest && !ledger->renamed;
+
+        ledger->came = goes_on && !ledger->succeeded ? ledger_came(ledger) : 0;
+}
+
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
+        ledger_keep_coming(ledger, digest);
         g_clear_pointer(&ledger->instead_of, g_free);
         g_clear_pointer(&ledger->renamed, g_free);
         set_digest(ledger, digest);

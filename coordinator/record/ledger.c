@@ -13,6 +13,7 @@
 
 /* Left out where there is nothing to say. */
 static const Field ledger_fields[] = {
+    {"came", FIELD_TICK, offsetof(Ledger, came), .high = SCHEDULE_TICK_MAX},
     {"freed", FIELD_TIME, offsetof(Ledger, freed)},
     {"succeeded", FIELD_TIME, offsetof(Ledger, succeeded)},
     {"overdue", FIELD_TIME, offsetof(Ledger, overdue)},
@@ -90,6 +91,7 @@ Ledger *ledger_copy(const Ledger *ledger) {
         copy->zones_from = ledger->zones_from;
         copy->zones = g_strdup(ledger->zones);
         copy->withdrawn = ledger->withdrawn;
+        copy->came = ledger->came;
         copy->freed = ledger->freed;
         copy->succeeded = ledger->succeeded;
         copy->overdue = ledger->overdue;
@@ -412,10 +414,14 @@ usec_t ledger_free_since(const Ledger *ledger) {
 }
 
 /* Versions before this one wrote the last run alone. */
+int64_t ledger_came(const Ledger *ledger) {
+        return ledger->came ? ledger->came : ledger->from;
+}
+
 usec_t ledger_last_success(const Ledger *ledger) {
         const RunRecord *last = ledger->last;
         bool by_last = !ledger->succeeded && last && last->state == RUN_SUCCEEDED &&
-                       last->ended >= (usec_t)ledger->from * USEC_PER_SEC;
+                       last->ended >= (usec_t)ledger_came(ledger) * USEC_PER_SEC;
 
         return by_last ? last->ended : ledger->succeeded;
 }
@@ -423,5 +429,5 @@ usec_t ledger_last_success(const Ledger *ledger) {
 usec_t ledger_without_success_since(const Ledger *ledger) {
         usec_t success = ledger_last_success(ledger);
 
-        return success ? success : (usec_t)ledger->from * USEC_PER_SEC;
+        return success ? success : (usec_t)ledger_came(ledger) * USEC_PER_SEC;
 }

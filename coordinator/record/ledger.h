@@ -2,7 +2,7 @@
  * the rules by which it changes; others read and write it.
  *
  *   {"v":1, "mark":T, "from":T, "digest":"hex", "instead_of":"hex", "schedule":"text",
- *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "freed":S, "succeeded":S,
+ *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "came":T, "freed":S, "succeeded":S,
  *    "overdue":S, "failing":true, "was":"name", "renamed":"name", "open":[entry...],
  *    "last":{run record, short}}
  *
@@ -73,6 +73,8 @@ typedef struct Ledger {
                         schedule_transitions() tells them; NULL: none, not known, or too long */
         int64_t withdrawn; /* a node lost the job then, and whether others have it is not clear yet;
                               0 otherwise. Until it is, the definition stays in force */
+        int64_t came;      /* the job is there since then, and nothing has succeeded; 0: since
+                              `from`, or something has */
         usec_t freed;      /* the end of a run was written then, long after it, or what was to be
                               retried was given up; 0: no later than the last run ended */
         usec_t succeeded;  /* the last run that succeeded ended then; 0: none has since the job is
@@ -144,6 +146,9 @@ void ledger_complete(const Ledger *ledger, RunRecord *record, bool by_others);
 /* Return: until when ticks that came meanwhile had to wait for the last run, or for what was to
  * follow it; 0: there was none. */
 usec_t ledger_free_since(const Ledger *ledger);
+/* Return: since when the job is there, whatever its definition was, as long as no run of it has
+ * succeeded. */
+int64_t ledger_came(const Ledger *ledger);
 /* Return: when a run succeeded last, as far as that is known; 0: not since the job is there. */
 usec_t ledger_last_success(const Ledger *ledger);
 /* Return: since when no run has succeeded: the last success, or since when the job is there. */

@@ -59,6 +59,36 @@ Test(ledger_success, the_last_success_is_that_of_the_job_that_is_there) {
         cr_expect_eq(ledger->overdue, 0);
 }
 
+Test(ledger_success, before_the_first_success_a_changed_definition_is_no_new_job) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d"), *copy = NULL;
+        g_autofree char *text = NULL;
+
+        ledger_adopt_digest(ledger, "e", 95);
+        ledger_stand_in(ledger, "f", 96);
+        text = ledger_encode(ledger);
+        cr_assert_eq(ledger_decode(text, strlen(text), &copy), 0, "%s", text);
+        cr_expect_eq(copy->from, 96);
+        cr_expect_eq(ledger_without_success_since(copy), 5 * USEC_PER_SEC, "%s", text);
+        ledger_adopt_digest(copy, "", 98);
+        ledger_adopt_digest(copy, "d", 99);
+        cr_expect_eq(ledger_without_success_since(copy), 99 * USEC_PER_SEC, "it comes anew");
+}
+
+/* Its run began, and ended, by the definition before. */
+Test(ledger_success, a_success_that_is_written_after_the_definition_changed_is_one) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        _cleanup_(run_record_freep) RunRecord *claimed = run_of(10, "10-1", "n1", RUN_CLAIMED),
+                                              *record = run_of(10, "10-1", "n1", RUN_SUCCEEDED);
+
+        cr_assert_eq(ledger_claim(ledger, claimed), 0);
+        ledger_adopt_digest(ledger, "e", 60);
+        record->ended = 50 * USEC_PER_SEC;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, 61 * USEC_PER_SEC), 0);
+        cr_expect_eq(ledger_last_success(ledger), 50 * USEC_PER_SEC);
+        ledger_adopt_digest(ledger, "f", 70);
+        cr_expect_eq(ledger_without_success_since(ledger), 50 * USEC_PER_SEC);
+}
+
 /* A version before this one, which does not note it, wrote the ledger. */
 Test(ledger_success, without_a_note_the_last_run_tells) {
         static const struct {
