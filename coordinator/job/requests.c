@@ -39,6 +39,7 @@ typedef struct Pending {
         Requests *requests; /* weak: owns us */
         char *id, *path;
         char *job, *who;
+        char *was;        /* the name by which it asks, where that of the job is another by now */
         char *run;        /* that it is about */
         char *node;       /* that alone has to do with it; NULL: any may */
         RunParent parent; /* whose end asks for it, or none */
@@ -81,6 +82,7 @@ static void pending_free(void *data) {
         g_free(pending->path);
         g_free(pending->job);
         g_free(pending->who);
+        g_free(pending->was);
         g_free(pending->run);
         g_free(pending->node);
         run_parent_clear(&pending->parent);
@@ -164,12 +166,13 @@ static const RunParent *pending_parent(const Pending *pending) {
         return pending->parent.job ? &pending->parent : NULL;
 }
 
-static void pending_record_expired(const Pending *pending) {
+/* Does nothing where the job does not stand under that name, or the request is gone. */
+static void pending_record_expired(const Pending *pending, const char *job) {
         const Node *node = pending->requests->parts.node;
-        g_autofree char *path = path_run(node->config->root, pending->job, pending->run);
+        g_autofree char *path = path_run(node->config->root, job, pending->run);
         g_autofree char *why = pending_why_expired(pending), *data = NULL;
-        _cleanup_(run_record_freep) RunRecord *record = skip_record_by_hand(
-            pending->job, pending->run, pending->who, pending_parent(pending), why);
+        _cleanup_(run_record_freep) RunRecord *record =
+            skip_record_by_hand(job, pending->run, pending->who, pending_parent(pending), why);
         Zk *zk = node_zk(node);
 
         data = run_record_encode(record);
@@ -197,8 +200,10 @@ static void pending_expire(const Pending *pending) {
         int may_record = pending_may_record(pending);
 
         if (may_record > 0)
-                pending_record_expired(pending);
-        else if (may_record < 0 && clock_realtime() < usec_add(pending->not_after, LEFT_TO_OTHERS))
+                pending_record_expired(pending, pending->job);
+        if (may_record > 0 && pending->was) /* it may not go on under that name yet */
+                pending_record_expired(pending, pending->was);
+        if (may_record < 0 && clock_realtime() < usec_add(pending->not_after, LEFT_TO_OTHERS))
                 return; /* who knows says it to who waits for it */
         /* Where the job itself is not known to the cluster, at least it does not stay. */
         (void)zk_delete(node_zk(pending->requests->parts.node), pending->path, -1, NULL, NULL,
@@ -237,6 +242,8 @@ static void pending_take_name(Pending *pending) {
                 now = jobset_find_was(jobset, pending->job);
         if (!now)
                 return;
+        if (!pending->was)
+                pending->was = g_strdup(pending->job);
         g_free(pending->job);
         pending->job = g_strdup(now->name);
 }

@@ -400,3 +400,39 @@ Test(renamed_runs, nothing_is_run_again_by_an_old_name) {
         serve_for(500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 1);
 }
+
+/* ---- what asks for it meanwhile ---- */
+
+#define ASK ROOT "/requests/1000000000-a0badcafe"
+#define ASKED "1000000000-m0badcafe"
+
+static bool is_ask_gone(void) {
+        return !server_node(ASK);
+}
+
+/* A run of it is under way by its old name, so that it does not go on by the new one, and what is
+ * to follow another one would be too late. */
+Test(renamed_runs, an_ask_that_is_over_before_it_goes_on_is_recorded_by_its_old_name) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *keys = NULL;
+
+        tick = due_soon(RERUN);
+        await(has_started, "a start");
+        keys = keys_of_b("");
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", keys);
+        reload();
+        await_quiet();
+        cr_assert_null(server_node(NEW), "it waits for the run");
+        server_create(ASK,
+                      "{\"job\":\"a\",\"run\":\"" ASKED
+                      "\",\"why\":\"after\",\"not_after\":1000000001,"
+                      "\"within\":1,\"parent\":{\"job\":\"c\",\"run\":\"1000000000-1\",\"state\":"
+                      "\"succeeded\",\"node\":\"n1\",\"tick\":1000000000,\"chain\":1}}",
+                      0);
+        server_fire_parent(ASK);
+        await_within(is_ask_gone, "its time is over", 2 * LIMIT);
+        cr_assert_null(server_node(NEW), "it still waits");
+        cr_assert_not_null(server_node(OLD "/runs/" ASKED));
+        cr_expect(strstr(server_data(OLD "/runs/" ASKED), "no node could start it in time"), "%s",
+                  server_data(OLD "/runs/" ASKED));
+}
