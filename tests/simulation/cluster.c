@@ -257,7 +257,8 @@ static void cluster_on_session_lost(const Cluster *cluster, const char *machine)
 }
 
 /* A daemon may be replaced long after it was told to go: its machine stood still. */
-static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
+static void cluster_on_log(const char *machine, const char *message_id, const char *job,
+                           void *userdata) {
         const Cluster *cluster = userdata;
 
         if (cluster->is_judged)
@@ -269,6 +270,8 @@ static void cluster_on_log(const char *machine, const char *message_id, void *us
                 cluster_on_session_lost(cluster, machine);
         else if (g_strcmp0(message_id, MESSAGE_STARTED) == 0)
                 history_note(cluster->history, machine, HISTORY_DAEMON);
+        else if (g_strcmp0(message_id, MESSAGE_JOB_OVERDUE) == 0)
+                checker_says_overdue(cluster->checker, machine, job);
 }
 
 static void cluster_on_failed_start(FleetNode *node, void *userdata) {
@@ -532,6 +535,8 @@ static void cluster_live_and_end(Cluster *cluster) {
         checker_judge_follows(cluster->checker, ensemble_tree(cluster->ensemble));
         checker_judge_services(cluster->checker, ensemble_tree(cluster->ensemble),
                                cluster_second(calm_from));
+        checker_judge_alarms(cluster->checker, ensemble_tree(cluster->ensemble),
+                             cluster_second(calm_from), cluster_second(world_now(cluster->world)));
         if (checker_fault(cluster->checker))
                 return;
         if (cluster->aftermath) {

@@ -279,6 +279,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_readiness(plan, world);
         plan_draw_links(plan, world);
         plan_draw_unscheduled(plan, world);
+        plan_draw_expectations(plan, world);
         plan_draw_config(plan, world);
         plan->names = plan_names_new(plan);
         plan_keep(plan);
@@ -391,6 +392,7 @@ static void plan_write_runs(const Plan *plan, const PlanJob *job, unsigned machi
                                        job->allows   ? "allow"
                                        : job->queues ? "queue"
                                                      : "replace");
+        plan_write_expectation(job, text);
         plan_write_links(plan, &job->links, machine, text);
         plan_write_roll(&job->roll, text);
 }

@@ -4,6 +4,7 @@
 
 #include <glib.h>
 
+#include "plan-expectations.h"
 #include "plan-links.h"
 #include "plan-names.h"
 #include "plan-rolls.h"
@@ -45,6 +46,7 @@ struct PlanJob {
         bool replaces;           /* a tick ends the run before it */
         bool queues;             /* a tick waits for the run before it */
         bool catches_all;        /* each missed tick is run, oldest first */
+        unsigned within;         /* seconds: so soon another success is expected; 0: none is */
         PlanLinks links;
         PlanRoll roll;
         PlanService service;

@@ -61,7 +61,7 @@ void log_write(int priority, const LogAbout *about, const char *format, ...) {
                 return;
         if (listener.func)
                 listener.func(machine_name(process_machine(process_turn())),
-                              about ? about->message_id : NULL, listener.userdata);
+                              about ? about->message_id : NULL, job, listener.userdata);
         if (!trace_is_on())
                 return;
         va_start(arguments, format);

@@ -15,6 +15,8 @@
  * What is to run always (service-checker.c, service-watch.c) runs once, is begun again after its
  * pause, and is not left down.
  *
+ * That no run of a job succeeds for too long (alarm-checker.c) is told, once.
+ *
  * What follows the end of a run (follow-checker.c) is asked for with it, and comes once.
  *
  * What the nodes ask of the servers (request-checker.c) is bounded.
@@ -56,6 +58,9 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
 /* A run's fence has it end, although that node's daemon is well: it has forgotten it. */
 void checker_fence_ends(Checker *checker, const HistoryRun *run);
 
+/* That node's daemon says that the job of that name is overdue. */
+void checker_says_overdue(Checker *checker, const char *node, const char *name);
+
 /* Somebody else has just begun to rely on a lock. */
 void checker_hold_begins(Checker *checker, const HistoryHold *hold);
 /* The session is that node's. */
@@ -80,6 +85,8 @@ void checker_judge_queues(Checker *checker, const DataTree *tree, int64_t now);
 void checker_judge_follows(Checker *checker, const DataTree *tree);
 /* The same: what is to run always does. */
 void checker_judge_services(Checker *checker, const DataTree *tree, int64_t calm_from);
+/* The same: what is overdue was told. */
+void checker_judge_alarms(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "alarm-checker.h"
 #include "follow-checker.h"
 #include "loss-checker.h"
 #include "paths.h"
@@ -31,6 +32,7 @@ struct WriteBook {
         FollowBook *follows;
         ServiceBook *services;
         RejoinBook *rejoin;
+        AlarmBook *alarms;
 };
 
 static void claimed_free(void *data) {
@@ -54,6 +56,7 @@ WriteBook *write_book_new(Checker *checker) {
         book->follows = follow_book_new();
         book->services = service_book_new();
         book->rejoin = rejoin_book_new();
+        book->alarms = alarm_book_new();
         return book;
 }
 
@@ -64,6 +67,7 @@ WriteBook *write_book_free(WriteBook *book) {
         follow_book_free(book->follows);
         service_book_free(book->services);
         rejoin_book_free(book->rejoin);
+        alarm_book_free(book->alarms);
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
@@ -128,6 +132,10 @@ ServiceBook *write_book_services(const WriteBook *book) {
 
 RejoinBook *write_book_rejoin(const WriteBook *book) {
         return book->rejoin;
+}
+
+AlarmBook *write_book_alarms(const WriteBook *book) {
+        return book->alarms;
 }
 
 FollowBook *write_follows(const Write *write) {
@@ -200,6 +208,8 @@ static void write_take_record(const Write *write, const char *job, const char *r
                 rename_judge_record(write, after);
         if (after) /* before a settle is noted */
                 follow_judge_record(write, before, after);
+        if (after)
+                alarm_note_record(write, before, after);
         if (!before && after && after->state == RUN_CLAIMED)
                 claim_judge(write, after);
         else if (before)
@@ -216,8 +226,10 @@ static void write_take_ledger(const Write *write, const char *name) {
         if (!job || !rename_judge_ledger(write, job, name) || !before)
                 return;
         after = write_ledger_after(write, name);
-        if (after)
-                step_judge(write, job->name, before, after);
+        if (!after)
+                return;
+        step_judge(write, job->name, before, after);
+        alarm_judge_ledger(write, job, name, before, after);
 }
 
 static void write_take_contender(const Write *write, const TransactionOp *op) {
@@ -301,6 +313,7 @@ bool checker_has_cleared(const Checker *checker, const HistoryRun *run) {
 void checker_session(Checker *checker, const char *node, int64_t session) {
         g_hash_table_insert(checker_book(checker)->sessions, g_memdup2(&session, sizeof(session)),
                             g_strdup(node));
+        alarm_note_connected(checker_book(checker)->alarms, node, checker_now(checker));
 }
 
 void checker_answered(Checker *checker, int64_t session, usec_t asked) {

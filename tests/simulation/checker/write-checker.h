@@ -8,7 +8,8 @@
  * further attempts are made as the definition says. follow-checker.c: what follows a run.
  * roll-checker.c, rejoin-checker.c: what the machines do of a tick that each of them runs.
  * reboot-checker.c: what went with its machine. service-checker.c: what is kept running.
- * time-checker.c: at the end, the times that a record says. */
+ * alarm-checker.c: that no run succeeds is told. time-checker.c: at the end, the times that a record
+ * says. */
 #pragma once
 
 #include <jansson.h>
@@ -48,6 +49,7 @@ const Claimed *write_book_holder(const WriteBook *book, const char *path);
 
 /* ---- for its parts ---- */
 
+typedef struct AlarmBook AlarmBook;
 typedef struct FollowBook FollowBook;
 typedef struct ServiceBook ServiceBook;
 typedef struct RejoinBook RejoinBook;
@@ -78,6 +80,7 @@ const Ledger *write_ledger(const Write *write, const char *job);
 Ledger *write_ledger_after(const Write *write, const char *name);
 ServiceBook *write_book_services(const WriteBook *book);
 RejoinBook *write_book_rejoin(const WriteBook *book);
+AlarmBook *write_book_alarms(const WriteBook *book);
 /* Return: what stands there behind the transaction, borrowed; NULL: nothing. */
 const char *write_data_after(const Write *write, const char *path);
 FollowBook *write_follows(const Write *write);
