@@ -280,6 +280,7 @@ Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         plan_draw_links(plan, world);
         plan_draw_unscheduled(plan, world);
         plan_draw_expectations(plan, world);
+        plan_draw_exceptions(plan, world);
         plan_draw_config(plan, world);
         plan->names = plan_names_new(plan);
         plan_keep(plan);
@@ -372,6 +373,7 @@ static void plan_write_times(const PlanJob *job, GString *text) {
                                job->catches_all  ? "all"
                                : job->catches_up ? "latest"
                                                  : "none");
+        plan_write_exceptions(job, text);
         if (job->delay > 0)
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->window > 0)
@@ -455,7 +457,7 @@ const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *ma
 
 /* Return: when the first tick after that second starts, by whichever of its names it does first. */
 static int64_t plan_next_start(const Plan *plan, const PlanJob *job, int64_t second) {
-        int64_t tick = (second / job->every + 1) * job->every, start = INT64_MAX;
+        int64_t tick = plan_tick_after(job, second), start = INT64_MAX;
         g_autofree const char **names = plan_both_names(plan, job);
 
         for (const char **name = names; *name; name++)

@@ -9,6 +9,7 @@
 #include "plan-names.h"
 #include "plan-rolls.h"
 #include "plan-services.h"
+#include "plan-ticks.h"
 #include "world.h"
 
 typedef enum PlanMode {
@@ -26,6 +27,7 @@ typedef struct PlanLock {
 struct PlanJob {
         char *name;        /* of what is of one machine with the machine's: JOB@NODE */
         unsigned every;    /* seconds; PLAN_NEVER: it has no schedule */
+        unsigned except;   /* of so many minutes one has no ticks; 0: each has */
         unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
         unsigned window;   /* seconds of each minute in which it may begin; 0: always */
         bool catches_up;   /* the latest missed tick is run */

@@ -8,7 +8,8 @@
  * Of every change of a ledger (change-checker.c): nothing is decided twice, forgotten, or early.
  *
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
- * with the state that really happened. (quiet-checker.c): nothing is left over.
+ * with the state that really happened, and what is excepted is no tick. (quiet-checker.c): nothing
+ * is left over.
  *
  * Of a job that gets another name (rename-checker.c): it is one job under both.
  *

@@ -153,6 +153,13 @@ static void claim_judge_order(const Write *write, const RunRecord *record, const
                                  record->tick, record->job, record->node, older);
 }
 
+bool tick_was_one(const Write *write, const RunRecord *record, int64_t tick) {
+        const Plan *plan = checker_plan(write->checker);
+        const PlanJob *job = plan_find(plan, record->job);
+
+        return !tick || record->who || !job || job->service.is || plan_was_tick(plan, job, tick);
+}
+
 static void claim_judge_tick(const Write *write, const RunRecord *record) {
         const Ledger *before = write_ledger(write, record->job);
         _cleanup_(ledger_freep) Ledger *after = write_ledger_after(write, record->job);
@@ -164,6 +171,10 @@ static void claim_judge_tick(const Write *write, const RunRecord *record) {
                                  record->tick, record->job, record->node);
         if (before && record->tick && record->attempt <= 1)
                 claim_judge_order(write, record, before);
+        if (!tick_was_one(write, record, record->tick))
+                checker_complain(write->checker,
+                                 "%" PRId64 " is claimed of %s by %s, and never was a tick of it",
+                                 record->tick, record->job, record->node);
         if (before && record->tick && ledger_first_claimed(before))
                 claim_judge_others(write, record, before);
         if (!after || !ledger_find_run(after, record->run))

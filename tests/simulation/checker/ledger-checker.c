@@ -46,6 +46,7 @@ typedef struct JobView {
         GHashTable *written; /* run → when it was, true time, usec_t */
         usec_t recent;       /* what was claimed after that may be under way */
         int64_t calm_from;   /* since then nothing is wrong */
+        int64_t from;        /* since then what all files say is in force */
         int64_t in_line_for; /* the oldest tick that it stands in a queue for without a limit of
                                 time; INT64_MAX: none */
 } JobView;
@@ -153,9 +154,9 @@ static bool view_was_stopped(const RunRecord *record) {
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->stretch.to ? record->stretch.to : record->tick,
-                every = view->job->every;
+                first = plan_tick_after(view->job, record->tick - 1);
 
-        for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
+        for (int64_t tick = first; tick <= to; tick = plan_tick_after(view->job, tick))
                 view_tick(view, tick)->skips++;
         if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view))
                 return;
@@ -164,7 +165,7 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                 checker_complain(view->checker,
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);
-        for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
+        for (int64_t tick = first; tick <= to; tick = plan_tick_after(view->job, tick))
                 if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick) &&
                     !view_was_between_attempts(record) && !view_was_shut_out(record) &&
                     !view_was_stopped(record))
@@ -258,6 +259,17 @@ static void view_take_attempt(const JobView *view, const RunRecord *record) {
         state->attempts = MAX(state->attempts, record->attempt);
 }
 
+/* What has come since by what is in force, and not a moment before by a clock that was wrong. */
+static void view_judge_is_tick(const JobView *view, const RunRecord *record) {
+        int64_t last = MAX(record->tick, record->stretch.to);
+
+        if (!record->who && !view->job->service.is && last > view->from + WRONG_AT_MOST &&
+            !plan_is_tick(view->job, last))
+                checker_complain(view->checker,
+                                 "%" PRId64 " is no tick of %s, and is recorded as %s", last,
+                                 view->job->name, run_state_to_string(record->state));
+}
+
 static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata) {
         const TreeNode *node = data;
         const JobView *view = userdata;
@@ -275,6 +287,7 @@ static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata
                                  view->job->name);
         if (run_state_is_final(record->state))
                 view_judge_start(view, node, record);
+        view_judge_is_tick(view, record);
         if (record->state != RUN_SKIPPED && record->tick && record->attempt > 0)
                 view_take_attempt(view, record);
         g_hash_table_insert(view->records, g_strdup(node->name), record);
@@ -357,16 +370,16 @@ static bool view_waits_in_line(const JobView *view, int64_t tick) {
 }
 
 static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
-        int64_t every = view->job->every;
-        int64_t first = (ledger->from / every + 1) * every;
+        const PlanJob *job = view->job;
 
-        for (int64_t tick = first; tick < until; tick += every)
+        for (int64_t tick = plan_tick_after(job, ledger->from); tick < until;
+             tick = plan_tick_after(job, tick))
                 if (!view_waits_behind_attempt(view, ledger, tick) &&
                     !view_waits_in_line(view, tick))
                         view_judge_tick(view, tick);
         if (view->in_line_for == INT64_MAX && !view_has_alive(view, NULL) &&
             !view_is_between_attempts(view, ledger, until) &&
-            ledger_floor(ledger) < (until - 1) / every * every)
+            ledger_floor(ledger) < plan_tick_before(job, until))
                 checker_complain(view->checker,
                                  "the ledger of %s stands at %" PRId64 ", and it is %" PRId64,
                                  view->job->name, ledger_floor(ledger), until);
@@ -492,7 +505,7 @@ static bool view_outlived_a_tick(const JobView *view, const HistoryRun *run) {
                 over = MACHINE_EPOCH + (int64_t)(run->over / USEC_PER_SEC);
 
         return view->job->replaces && begun >= view->calm_from + SETTLED_AFTER &&
-               over > begun + (int64_t)view->job->every + (int64_t)view->job->delay +
+               over > begun + plan_longest_gap(view->job) + (int64_t)view->job->delay +
                           (int64_t)view->job->stop_timeout + closed + ON_TIME;
 }
 
@@ -723,6 +736,7 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         if (!view->job->service.is)
                 view_judge_delay(view, ledger);
         beginning_judge(view->checker, view->job, ledger);
+        view->from = ledger->from;
         view_look_in_queues(view, tree);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)

@@ -306,6 +306,10 @@ void skip_judge(const Write *write, const RunRecord *record) {
         if (skip.job->service.is)
                 checker_complain(write->checker, "the service %s is skipped by %s: %s", record->job,
                                  record->node, skip.why);
+        if (!tick_was_one(write, record, skip.last))
+                checker_complain(write->checker,
+                                 "%" PRId64 " is skipped of %s by %s, and never was a tick of it",
+                                 skip.last, record->job, record->node);
         skip.due = skip_start(&skip, skip.last);
         skip_take_attempt(&skip);
         skip_judge_pause(&skip);

@@ -92,6 +92,9 @@ Claimed *write_claimed(const Write *write, const char *job, const char *run);
 Claimed *write_note_claim(const Write *write, const RunRecord *record);
 
 void claim_judge(const Write *write, const RunRecord *record);
+/* Return: whether that is a tick by any definition that the job ever had, where the record is of
+ * one and not of what somebody asked for. */
+bool tick_was_one(const Write *write, const RunRecord *record, int64_t tick);
 /* What is claimed is one machine's of a job that each runs. See roll-checker.c. */
 void roll_judge_claim(const Write *write, const RunRecord *record);
 /* Return: whether so many other machines have failed for the tick that this one need not begin. */

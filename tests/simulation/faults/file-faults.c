@@ -89,8 +89,8 @@ static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, Fau
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
-/* Another period or pause, or one more lock, which nobody else takes; and other links, and another
- * time within which a success is expected. */
+/* Another period or pause, other exceptions, or one more lock, which nobody else takes; and other
+ * links, and another time within which a success is expected. */
 static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         static const unsigned periods[] = {5, 10, 15, 20, 30, 60};
         PlanLock more = {(char *)"edited", PLAN_EXCLUSIVE, 1};
@@ -110,6 +110,7 @@ static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCa
                 plan_edit_service(&job.service);
         plan_edit_links(&job.links);
         plan_edit_expectation(&job);
+        plan_edit_exceptions(&job);
         return fault_write_edited(site, chance, fault, &job);
 }
 
