@@ -413,11 +413,11 @@ usec_t ledger_free_since(const Ledger *ledger) {
         return ledger->last ? MAX(ledger->last->ended, ledger->freed) : 0;
 }
 
-/* Versions before this one wrote the last run alone. */
 int64_t ledger_came(const Ledger *ledger) {
         return ledger->came ? ledger->came : ledger->from;
 }
 
+/* Versions before this one wrote the last run alone. */
 usec_t ledger_last_success(const Ledger *ledger) {
         const RunRecord *last = ledger->last;
         bool by_last = !ledger->succeeded && last && last->state == RUN_SUCCEEDED &&

@@ -175,17 +175,29 @@ static char *follow_id(const char *parent, const char *run, const char *name, Fo
 }
 
 /* Return: whether the transaction asks for it, or one before it did, by whichever of its names. */
-static bool follow_is_asked(const Write *write, const RunRecord *record, const PlanJob *job,
-                            FollowWhy why) {
+static bool follow_is_asked_by(const Write *write, const char *parent, const char *run,
+                               const PlanJob *job, FollowWhy why) {
         g_autofree const char **names = plan_both_names(checker_plan(write->checker), job);
         bool is = false;
 
         for (const char **name = names; *name && !is; name++) {
-                g_autofree char *id = follow_id(record->job, record->run, *name, why),
+                g_autofree char *id = follow_id(parent, run, *name, why),
                                 *path = path_request(ROOT, id);
 
                 is = follow_is_made(write, path) || follow_find(write, id);
         }
+        return is;
+}
+
+/* The same for both jobs: what was to be attempted again by the first name of the one that ended,
+ * and is given up by the other one, asks by that. */
+static bool follow_is_asked(const Write *write, const RunRecord *record, const PlanJob *parent,
+                            const PlanJob *job, FollowWhy why) {
+        g_autofree const char **names = plan_both_names(checker_plan(write->checker), parent);
+        bool is = false;
+
+        for (const char **name = names; *name && !is; name++)
+                is = follow_is_asked_by(write, *name, record->run, job, why);
         return is;
 }
 
@@ -311,7 +323,7 @@ void follow_judge_end(const Write *write, const RunRecord *before, const RunReco
                                         g_strcmp0(job->links.also, parent->name) == 0))
                         follow_judge_part(write, after, parent, job, &ends);
                 if (follow_must_come(parent, job, &ends, &why) &&
-                    !follow_is_asked(write, after, job, why) &&
+                    !follow_is_asked(write, after, parent, job, why) &&
                     !follow_is_excused(write, parent, job))
                         checker_complain(write->checker,
                                          "run %s of %s is settled as %s by %s, and %s (%s) is not "
