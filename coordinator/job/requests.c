@@ -197,12 +197,14 @@ static int pending_may_record(const Pending *pending) {
 
 /* Its time is over, and whoever could have taken it did not even refuse it. */
 static void pending_expire(const Pending *pending) {
+        const JobSpec *spec = jobset_find(pending->requests->parts.jobset, pending->job);
+        const char *was = pending->was || !spec ? pending->was : spec->books.was.job;
         int may_record = pending_may_record(pending);
 
         if (may_record > 0)
                 pending_record_expired(pending, pending->job);
-        if (may_record > 0 && pending->was) /* it may not go on under that name yet */
-                pending_record_expired(pending, pending->was);
+        if (may_record > 0 && was) /* it may not go on under that name yet */
+                pending_record_expired(pending, was);
         if (may_record < 0 && clock_realtime() < usec_add(pending->not_after, LEFT_TO_OTHERS))
                 return; /* who knows says it to who waits for it */
         /* Where the job itself is not known to the cluster, at least it does not stay. */

@@ -412,8 +412,9 @@ static bool is_ask_gone(void) {
 
 /* A run of it is under way by its old name, so that it does not go on by the new one, and what is
  * to follow another one would be too late. */
-Test(renamed_runs, an_ask_that_is_over_before_it_goes_on_is_recorded_by_its_old_name) {
-        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *keys = NULL;
+static void expect_recorded_by_old_name(const char *asked_for) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *keys = NULL,
+                        *ask = NULL;
 
         tick = due_soon(RERUN);
         await(has_started, "a start");
@@ -423,16 +424,24 @@ Test(renamed_runs, an_ask_that_is_over_before_it_goes_on_is_recorded_by_its_old_
         reload();
         await_quiet();
         cr_assert_null(server_node(NEW), "it waits for the run");
-        server_create(ASK,
-                      "{\"job\":\"a\",\"run\":\"" ASKED
-                      "\",\"why\":\"after\",\"not_after\":1000000001,"
-                      "\"within\":1,\"parent\":{\"job\":\"c\",\"run\":\"1000000000-1\",\"state\":"
-                      "\"succeeded\",\"node\":\"n1\",\"tick\":1000000000,\"chain\":1}}",
-                      0);
+        ask = g_strdup_printf(
+            "{\"job\":\"%s\",\"run\":\"" ASKED "\",\"why\":\"after\",\"not_after\":1000000001,"
+            "\"within\":1,\"parent\":{\"job\":\"c\",\"run\":\"1000000000-1\",\"state\":"
+            "\"succeeded\",\"node\":\"n1\",\"tick\":1000000000,\"chain\":1}}",
+            asked_for);
+        server_create(ASK, ask, 0);
         server_fire_parent(ASK);
         await_within(is_ask_gone, "its time is over", 2 * LIMIT);
         cr_assert_null(server_node(NEW), "it still waits");
         cr_assert_not_null(server_node(OLD "/runs/" ASKED));
         cr_expect(strstr(server_data(OLD "/runs/" ASKED), "no node could start it in time"), "%s",
                   server_data(OLD "/runs/" ASKED));
+}
+
+Test(renamed_runs, an_ask_that_is_over_before_it_goes_on_is_recorded_by_its_old_name) {
+        expect_recorded_by_old_name("a");
+}
+
+Test(renamed_runs, so_is_one_by_its_new_name) {
+        expect_recorded_by_old_name("b");
 }

@@ -28,7 +28,7 @@
  * looks again after a minute, or has just begun, and looks after ten seconds. */
 #define TOLD_WITHIN (90 * USEC_PER_SEC)
 /* What befalls a machine in this time around a write explains that it says nothing of it. */
-#define BEFORE_WORD USEC_PER_SEC
+#define BEFORE_WORD USEC_PER_MINUTE
 #define AFTER_WORD USEC_PER_MINUTE
 /* A connection that broke is there again within this. */
 #define CONNECTED_WITHIN (2 * USEC_PER_MINUTE)

@@ -291,14 +291,15 @@ static void follow_judge_part(const Write *write, const RunRecord *record, const
 
 /* Of a request by the end of `parent`: of a job that waits for two, the other one has come. */
 static void follow_judge_ask_of_all(const Write *write, const FollowAsk *ask) {
-        const PlanJob *job = plan_find(checker_plan(write->checker), ask->job);
+        const Plan *plan = checker_plan(write->checker);
+        const PlanJob *job = plan_find(plan, ask->job);
         const RunParent *parent = &ask->parent;
         g_autofree char *id = ask_id_for_all(parent->tick, ask->job);
-        const char *other;
+        const char *first = plan_first_name(plan, parent->job), *other;
 
         if (!job || !job->links.also)
                 return;
-        other = g_strcmp0(job->links.after, parent->job) == 0 ? job->links.also : job->links.after;
+        other = g_strcmp0(job->links.after, first) == 0 ? job->links.also : job->links.after;
         if (!g_str_equal(ask->id, id))
                 checker_complain(write->checker,
                                  "%s asks for %s, which waits for two, and is not called %s",

@@ -151,6 +151,23 @@ static bool view_was_stopped(const RunRecord *record) {
         return record->why && g_str_has_prefix(record->why, ROLL_STOPPED_WHY);
 }
 
+/* Return: whether a run by the name of before was in its way, whatever is said of that otherwise,
+ * until it was too late. */
+static bool view_waited_for_its_name(const JobView *view, const RunRecord *record, int64_t tick) {
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+
+        for (guint i = 0; i < runs->len && !g_str_equal(record->job, view->job->name); i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (g_str_equal(run->job, view->job->name) &&
+                    MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC) <= tick &&
+                    MACHINE_EPOCH + (int64_t)(run->empty / USEC_PER_SEC) >=
+                        tick + (int64_t)view->job->deadline - ON_TIME)
+                        return true;
+        }
+        return false;
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->stretch.to ? record->stretch.to : record->tick,
@@ -161,7 +178,7 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
         if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view))
                 return;
         if (to >= view->calm_from && record->why && g_str_has_prefix(record->why, "missed") &&
-            !view_stood_in_line(view, to))
+            !view_stood_in_line(view, to) && !view_waited_for_its_name(view, record, to))
                 checker_complain(view->checker,
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);
@@ -311,29 +328,10 @@ static void view_judge_skips(const JobView *view) {
 
 /* ---- every tick ---- */
 
-/* Return: whether all files have the job under its other name, and it waits for the end of a run by
- * the first, which goes on still. */
-static bool view_waits_for_name(const JobView *view, int64_t tick) {
-        const Plan *plan = checker_plan(view->checker);
-        const GPtrArray *alive = history_alive(checker_history(view->checker));
-
-        if (plan_renamed_count(plan, view->job) < plan->machines ||
-            !g_str_equal(rename_name(view->checker, view->job), view->job->name))
-                return false;
-        for (guint i = 0; i < alive->len; i++) {
-                const HistoryRun *run = alive->pdata[i];
-
-                if (g_str_equal(run->job, view->job->name) &&
-                    MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC) <= tick)
-                        return true;
-        }
-        return false;
-}
-
 static void view_judge_tick(const JobView *view, int64_t tick) {
         const TickState *state = view_tick(view, tick);
 
-        if (state->runs + state->skips == 0 && !view_waits_for_name(view, tick))
+        if (state->runs + state->skips == 0 && !rename_waits(view->checker, view->job, tick))
                 checker_complain(view->checker, "tick %" PRId64 " of %s has disappeared", tick,
                                  view->job->name);
         else if (state->skips > 1 || (state->skips > 0 && state->runs > 0) ||

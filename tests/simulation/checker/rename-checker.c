@@ -42,6 +42,23 @@ const char *rename_name(const Checker *checker, const PlanJob *job) {
                                                 : job->name;
 }
 
+bool rename_waits(const Checker *checker, const PlanJob *job, int64_t tick) {
+        const Plan *plan = checker_plan(checker);
+        const GPtrArray *alive = history_alive(checker_history(checker));
+
+        if (plan_renamed_count(plan, job) < plan->machines ||
+            !g_str_equal(rename_name(checker, job), job->name))
+                return false;
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (g_str_equal(run->job, job->name) &&
+                    MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC) <= tick)
+                        return true;
+        }
+        return false;
+}
+
 /* ---- a ledger ---- */
 
 /* Return: what stands there behind the transaction, if that writes it; NULL: it does not. */
