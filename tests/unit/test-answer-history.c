@@ -178,9 +178,8 @@ Test(answer_history, of_a_job_that_is_not_there_it_is_said_what_was_refused) {
         write_job_named("backup", "    exec: []\n");
         open_hourly_on_bus();
         ask("History", "su", "backup", 10U);
-        expect_said(
-            "there is no job \"backup\" on this node, and no history of one; it may be in "
-            "backup.yaml, refused for its errors, which \"jobkeeper status\" tells of");
+        expect_said("there is no job \"backup\" on this node, and no history of one; it may be in "
+                    "backup.yaml, refused for its errors, which \"jobkeeper status\" tells of");
 }
 
 static void expect_jobs(unsigned limit, const char *expected) {

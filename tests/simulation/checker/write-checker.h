@@ -8,8 +8,8 @@
  * further attempts are made as the definition says. follow-checker.c: what follows a run.
  * roll-checker.c, rejoin-checker.c: what the machines do of a tick that each of them runs.
  * reboot-checker.c: what went with its machine. service-checker.c: what is kept running.
- * alarm-checker.c: that no run succeeds is told. time-checker.c: at the end, the times that a record
- * says. */
+ * alarm-checker.c: that no run succeeds is told. time-checker.c: at the end, the times that a
+ * record says. */
 #pragma once
 
 #include <jansson.h>
