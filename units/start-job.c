@@ -37,17 +37,20 @@ static void start_job_on_answer(sd_bus_message *reply, const sd_bus_error *error
         job->answered(job->userdata);
 }
 
+void start_job_ask_who(StartJob *job) {
+        job->stopper = UNIT_STOP_OTHER;
+        bus_call_free(job->ask);
+        job->ask = bus_call_new(unit_manager_queue(job->manager), start_job_build_ask,
+                                start_job_on_answer, job, ASK_TIMEOUT, BUS_CALL_URGENT);
+}
+
 void start_job_removed(StartJob *job, const char *path, const char *word, bool by_owner) {
         if (g_strcmp0(job->path, path) != 0)
                 return;
         g_free(job->word);
         job->word = g_strdup(word);
-        if (by_owner || !start_job_ended_as(job, "canceled"))
-                return;
-        job->stopper = UNIT_STOP_OTHER;
-        bus_call_free(job->ask);
-        job->ask = bus_call_new(unit_manager_queue(job->manager), start_job_build_ask,
-                                start_job_on_answer, job, ASK_TIMEOUT, BUS_CALL_URGENT);
+        if (!by_owner && start_job_ended_as(job, "canceled"))
+                start_job_ask_who(job);
 }
 
 void start_job_was_only_cancelled(StartJob *job) {

@@ -1,7 +1,8 @@
 /* The start job of a unit: a oneshot service's lasts as long as its main process, so how it ended
  * tells who ended that. When it was canceled, PID 1 was asked to stop the unit; if not by us, PID 1
  * is asked whether it is shutting the machine down; and whether the fence ended it (fence-end.h).
- * That of a unit which is ready once it runs, or says so itself, lasts until then, and no longer.
+ * That of a unit which is ready once it runs, or says so itself, lasts until then, and no longer:
+ * whether PID 1 was asked to end that is seen in how and when it ended.
  */
 #pragma once
 
@@ -32,6 +33,10 @@ void start_job_found(StartJob *job, const char *path);
 void start_job_removed(StartJob *job, const char *path, const char *word, bool by_owner);
 /* Nobody has a job for the unit any more, and it runs: `systemctl cancel` is no stop. */
 void start_job_was_only_cancelled(StartJob *job);
+
+/* Somebody else than the owner had PID 1 end the unit: it is asked whether it is about to end all
+ * of them. */
+void start_job_ask_who(StartJob *job);
 
 /* The main process went on after it: how it ended tells nothing of that. */
 void start_job_was_outlived(StartJob *job);

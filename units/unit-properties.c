@@ -145,6 +145,7 @@ static const struct {
     {"ExecMainExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, exec_main_gone)},
     {"InactiveExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, began)},
     {"ActiveEnterTimestamp", "t", NULL, offsetof(UnitProperties, active_enter)},
+    {"ActiveExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, active_left)},
     {"TimeoutStartUSec", "t", NULL, offsetof(UnitProperties, start_limit)},
     {"TimeoutStopUSec", "t", NULL, offsetof(UnitProperties, stop_limit)},
     {"CPUUsageNSec", "t", property_read_nsec, offsetof(UnitProperties, cpu)},

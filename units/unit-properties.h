@@ -38,8 +38,10 @@ typedef struct UnitProperties {
         int32_t launch_status; /* exit status of its launch step, 0 until that has failed */
         usec_t active_enter;   /* CLOCK_REALTIME, 0: never: no main process has ended well, or said
                                   that it has started (unit_properties_outlive_start()) */
-        usec_t start_limit;    /* USEC_INFINITY: none */
-        usec_t stop_limit;     /* the same; 0: not told */
+        usec_t active_left; /* CLOCK_MONOTONIC: it was active, and PID 1 has ended it, or seen its
+                               end, then; 0: never */
+        usec_t start_limit; /* USEC_INFINITY: none */
+        usec_t stop_limit;  /* the same; 0: not told */
         usec_t cpu;
 } UnitProperties;
 

@@ -241,6 +241,10 @@ static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
                 start_job_was_outlived(&watch->start_job);
         unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
                      unit_watch_asked(watch));
+        if (unit_properties_outlive_start(p) && watch->result.stop == UNIT_STOP_OTHER) {
+                start_job_ask_who(&watch->start_job);
+                unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
+        }
         if (p->exec_main_code) {
                 if (watch->doubt != UNIT_DOUBT_ADOPT && watch_counts_as_started(p))
                         watch_started(watch);

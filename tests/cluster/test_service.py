@@ -178,6 +178,14 @@ class Service(ClusterTest):
         self.assertGreater(len(late), 100)
         self.assertEqual({run: seconds for run, seconds in late.items() if seconds > 5}, {})
 
+    def test_moves_at_once_when_its_machine_is_shut_down(self):
+        fleet = self.begin(nodes=2, files={"web.yaml": service(restart="{delay: 1min, max-delay: 1min}")})
+        first = self.running()
+        fleet.nodes[first.node].shutdown()
+        second = self.running(but=(first.run,), timeout=30)
+        self.assertNotEqual(second.node, first.node)
+        self.assertEqual(self.record(first, second.node)["state"], "interrupted")  # with whatever status it exits
+
     def test_does_not_put_off_the_end_of_a_boot(self):
         """A boot has ended once nothing is being started any more, and what is in the middle of it when a service begins takes its time."""
         fleet = self.begin(nodes=1, files={"web.yaml": service()})

@@ -164,6 +164,14 @@ Test(unit_notify, somebody_else_stops_it) {
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, "");
 }
 
+Test(unit_notify, it_is_stopped_with_its_machine) {
+        answers.system_state = "stopping";
+        start_unit();
+        it_says_so();
+        it_ends("inactive", "success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, "");
+}
+
 /* However long it has lived: the limit of its start is none of its life. */
 Test(unit_notify, it_ends_with_the_fence) {
         answers.fenced = true;

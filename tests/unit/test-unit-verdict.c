@@ -171,6 +171,46 @@ Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
         }
 }
 
+typedef struct Leaving {
+        const char *what;
+        char *result;
+        usec_t left; /* when the unit was active no more; its main process ended at 20 */
+        UnitStop stop;
+} Leaving;
+
+/* A status of its own for SIGTERM, as some have. */
+Test(unit_verdict, what_was_being_ended_was_stopped_whatever_its_status) {
+        static char oom[] = "oom-kill", died[] = "signal";
+        static const Leaving leavings[] = {
+            {"PID 1 was at it", exit_code, 19, UNIT_STOP_OTHER},
+            {"also where it died of that", died, 19, UNIT_STOP_OTHER},
+            {"PID 1 saw its end", exit_code, 20, UNIT_STOP_NONE},
+            {"and said so later", exit_code, 21, UNIT_STOP_NONE},
+            {"nobody knows", exit_code, 0, UNIT_STOP_NONE},
+            {"PID 1 ends what the kernel has begun to", oom, 19, UNIT_STOP_NONE},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(leavings); i++) {
+                char over[] = "failed", type[] = UNIT_TYPE_EXEC;
+                const UnitProperties properties = {.type = type,
+                                                   .active_state = over,
+                                                   .result = leavings[i].result,
+                                                   .active_enter = 11,
+                                                   .active_left = leavings[i].left,
+                                                   .exec_main_code = CLD_EXITED,
+                                                   .exec_main_status = 143,
+                                                   .exec_main_start = 10,
+                                                   .exec_main_exit = 20,
+                                                   .exec_main_gone = 20};
+                const StartJob start_job = {0};
+                UnitResult verdict = {0};
+
+                unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
+                cr_expect_eq(verdict.stop, leavings[i].stop, "%s: %d", leavings[i].what,
+                             (int)verdict.stop);
+        }
+}
+
 Test(unit_verdict, a_detail_is_cut_between_characters) {
         g_autofree char *long_text = g_strnfill(sizeof(((UnitResult *)0)->detail) - 2, 'x');
         UnitResult result = {0};
