@@ -229,7 +229,7 @@ static void unit_take(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
                 stop = UNIT_STOP_NONE;
                 late |= shown->timed_out;
         }
-        if (stop == UNIT_STOP_OTHER && unit->others && shown->shutdown)
+        if (stop == UNIT_STOP_OTHER && (unit->others || shown->outlives_start) && shown->shutdown)
                 stop = UNIT_STOP_SHUTDOWN;
         unit->result = shown->result;
         unit->result.stop = stop;
