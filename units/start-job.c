@@ -60,6 +60,7 @@ void start_job_was_only_cancelled(StartJob *job) {
 }
 
 void start_job_was_outlived(StartJob *job) {
+        job->outlived = true;
         g_clear_pointer(&job->word, g_free);
         job->stopper = UNIT_STOP_NONE;
 }

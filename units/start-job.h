@@ -13,6 +13,7 @@
 typedef struct StartJob {
         UnitManager *manager; /* weak */
         bool is_short;        /* it is done before the main process is */
+        bool outlived;        /* the main process went on after it, and has ended */
         char *path;           /* its object on the bus; NULL: not known */
         char *word;           /* JobRemoved's about it; NULL: not heard */
         UnitStop stopper;     /* who took it away, where it was not the owner */

@@ -61,17 +61,12 @@ static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
                                     start_job->word ? start_job->word : "unknown");
 }
 
-/* Return: whether PID 1 was ending it when its main process ended, with whatever status: what ends
- * by itself is active until PID 1 sees that. */
-static bool verdict_was_leaving(const UnitProperties *p) {
-        return (g_strcmp0(p->result, "exit-code") == 0 || g_strcmp0(p->result, "signal") == 0) &&
-               p->active_left > 0 && p->active_left < p->exec_main_gone;
-}
-
 /* What ended well by itself after it had started, SIGTERM included, has left the unit active; and
- * no limit but that of a stop is left to pass by then. */
+ * no limit but that of a stop is left to pass by then, be it the stop of what a main process left
+ * that had ended before. */
 static bool verdict_shows_a_stop_after_start(const UnitProperties *p) {
-        return g_strcmp0(p->result, "timeout") == 0 || verdict_was_leaving(p) ||
+        return (g_strcmp0(p->result, "timeout") == 0 &&
+                (p->active_left == 0 || p->active_left < p->exec_main_gone)) ||
                (g_strcmp0(p->result, "success") == 0 && g_strcmp0(p->active_state, "active") != 0);
 }
 
@@ -120,6 +115,11 @@ static void verdict_fill(UnitResult *result, const UnitProperties *p, const Star
                                    ? UNIT_STOP_OTHER
                                    : start_job->stopper;
         verdict_note_detail(result, p, start_job, word);
+}
+
+bool unit_verdict_was_leaving(const UnitProperties *p) {
+        return unit_properties_outlive_start(p) && p->exec_main_code && p->active_left > 0 &&
+               p->active_left < p->exec_main_gone;
 }
 
 void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,

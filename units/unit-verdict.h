@@ -10,6 +10,9 @@
  * PID 1 was first asked to end the unit, CLOCK_MONOTONIC; USEC_INFINITY: the owner never did. */
 void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
                   bool killed, usec_t asked);
+/* Return: whether its main process, which had started, ended while PID 1 was ending the unit: that
+ * was asked to, or the unit said itself that it is about to end. */
+bool unit_verdict_was_leaving(const UnitProperties *properties);
 /* Fills result->detail, cut to fit. */
 void unit_verdict_detail(UnitResult *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -234,6 +234,26 @@ static bool watch_counts_as_started(const UnitProperties *p) {
         return !unit_properties_short_start(p) || unit_properties_outlive_start(p);
 }
 
+/* How what goes on after its start has ended does not tell of a shutdown of the machine. */
+static void watch_ask_who(UnitWatch *watch, const UnitProperties *p) {
+        UnitStop stop = watch->result.stop;
+
+        if (!unit_properties_outlive_start(p) ||
+            !(stop == UNIT_STOP_OTHER || (stop == UNIT_STOP_NONE && unit_verdict_was_leaving(p))))
+                return;
+        start_job_ask_who(&watch->start_job);
+        unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
+}
+
+/* What ended while PID 1 ended it, with whatever status, ended with its machine where that does. */
+static bool watch_ended_with_machine(const UnitWatch *watch) {
+        const StartJob *job = &watch->start_job;
+
+        return job->stopper == UNIT_STOP_SHUTDOWN &&
+               (watch->result.stop == UNIT_STOP_OTHER ||
+                (watch->result.stop == UNIT_STOP_NONE && job->outlived));
+}
+
 static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
@@ -241,10 +261,7 @@ static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
                 start_job_was_outlived(&watch->start_job);
         unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
                      unit_watch_asked(watch));
-        if (unit_properties_outlive_start(p) && watch->result.stop == UNIT_STOP_OTHER) {
-                start_job_ask_who(&watch->start_job);
-                unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
-        }
+        watch_ask_who(watch, p);
         if (p->exec_main_code) {
                 if (watch->doubt != UNIT_DOUBT_ADOPT && watch_counts_as_started(p))
                         watch_started(watch);
@@ -482,7 +499,7 @@ static void watch_on_stopper(void *userdata) {
         UnitWatch *watch = userdata;
         const FenceEnd *fence = &watch->start_job.fence;
 
-        if (watch->result.stop == UNIT_STOP_OTHER && watch->start_job.stopper == UNIT_STOP_SHUTDOWN)
+        if (watch_ended_with_machine(watch))
                 watch->result.stop = UNIT_STOP_SHUTDOWN;
         if (fence_end_may_be(fence, &watch->result, watch->start_job.word) &&
             fence_end_was(fence, &watch->result))

@@ -203,7 +203,8 @@ static void pending_expire(const Pending *pending) {
 
         if (may_record > 0)
                 pending_record_expired(pending, pending->job);
-        if (may_record > 0 && was) /* it may not go on under that name yet */
+        /* It may not go on under that name yet; what is of a tick is its own ledger's to tell. */
+        if (may_record > 0 && was && run_id_is_of_request(pending->run))
                 pending_record_expired(pending, was);
         if (may_record < 0 && clock_realtime() < usec_add(pending->not_after, LEFT_TO_OTHERS))
                 return; /* who knows says it to who waits for it */

@@ -171,32 +171,26 @@ Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
         }
 }
 
-typedef struct Leaving {
-        const char *what;
-        char *result;
-        usec_t left; /* when the unit was active no more; its main process ended at 20 */
-        UnitStop stop;
-} Leaving;
-
 /* A status of its own for SIGTERM, as some have. */
-Test(unit_verdict, what_was_being_ended_was_stopped_whatever_its_status) {
-        static char oom[] = "oom-kill", died[] = "signal";
-        static const Leaving leavings[] = {
-            {"PID 1 was at it", exit_code, 19, UNIT_STOP_OTHER},
-            {"also where it died of that", died, 19, UNIT_STOP_OTHER},
-            {"PID 1 saw its end", exit_code, 20, UNIT_STOP_NONE},
-            {"and said so later", exit_code, 21, UNIT_STOP_NONE},
-            {"nobody knows", exit_code, 0, UNIT_STOP_NONE},
-            {"PID 1 ends what the kernel has begun to", oom, 19, UNIT_STOP_NONE},
+Test(unit_verdict, what_ends_while_it_is_being_ended_was_leaving) {
+        static const struct {
+                const char *what;
+                usec_t left; /* when the unit was active no more; its main process ended at 20 */
+                bool was_leaving;
+        } ends[] = {
+            {"PID 1 was at it", 19, true},
+            {"PID 1 saw its end", 20, false},
+            {"and said so later", 21, false},
+            {"nobody knows", 0, false},
         };
 
-        for (size_t i = 0; i < G_N_ELEMENTS(leavings); i++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
                 char over[] = "failed", type[] = UNIT_TYPE_EXEC;
                 const UnitProperties properties = {.type = type,
                                                    .active_state = over,
-                                                   .result = leavings[i].result,
+                                                   .result = exit_code,
                                                    .active_enter = 11,
-                                                   .active_left = leavings[i].left,
+                                                   .active_left = ends[i].left,
                                                    .exec_main_code = CLD_EXITED,
                                                    .exec_main_status = 143,
                                                    .exec_main_start = 10,
@@ -205,10 +199,32 @@ Test(unit_verdict, what_was_being_ended_was_stopped_whatever_its_status) {
                 const StartJob start_job = {0};
                 UnitResult verdict = {0};
 
+                cr_expect_eq(unit_verdict_was_leaving(&properties), ends[i].was_leaving, "%s",
+                             ends[i].what);
+                /* It may have said that itself before it failed. */
                 unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
-                cr_expect_eq(verdict.stop, leavings[i].stop, "%s: %d", leavings[i].what,
-                             (int)verdict.stop);
+                cr_expect_eq(verdict.stop, UNIT_STOP_NONE, "%s", ends[i].what);
         }
+}
+
+/* The main process ended well, and what it left was stopped later, and did not go in time. */
+Test(unit_verdict, the_stop_of_what_is_left_is_none_of_the_main_process) {
+        char over[] = "failed", type[] = UNIT_TYPE_EXEC;
+        const UnitProperties properties = {.type = type,
+                                           .active_state = over,
+                                           .result = timed_out,
+                                           .active_enter = 11,
+                                           .active_left = 25,
+                                           .exec_main_code = CLD_EXITED,
+                                           .exec_main_start = 10,
+                                           .exec_main_exit = 20,
+                                           .exec_main_gone = 20};
+        const StartJob start_job = {0};
+        UnitResult verdict = {0};
+
+        unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
+        cr_expect_eq(verdict.stop, UNIT_STOP_NONE);
+        cr_expect_eq(verdict.outcome, UNIT_OUTCOME_SUCCESS);
 }
 
 Test(unit_verdict, a_detail_is_cut_between_characters) {
