@@ -181,6 +181,7 @@ class Service(ClusterTest):
     def test_moves_at_once_when_its_machine_is_shut_down(self):
         fleet = self.begin(nodes=2, files={"web.yaml": service(restart="{delay: 1min, max-delay: 1min}")})
         first = self.running()
+        wait_until(lambda: fleet.job_status(first.node, "web").get("state") == "running", 30, "its node knows that it has started")
         fleet.nodes[first.node].shutdown()
         second = self.running(but=(first.run,), timeout=30)
         self.assertNotEqual(second.node, first.node)
