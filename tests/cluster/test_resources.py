@@ -95,6 +95,7 @@ class Resources(ClusterTest):
             began = time.time()
             self.assertNotEqual(node.systemctl("start", "jobkeeperd", check=False).returncode, 0)
             self.assertEqual(node.property("jobkeeperd", "ExecMainStatus"), "78")
+            node.run("journalctl", "--sync")  # what is on its way is in it then
             lines = node.journal("-u", "jobkeeperd", "-t", "jobkeeperd", "-p", "err", f"--since=@{began:.6f}").splitlines()
             self.assertEqual(len(lines), 1, lines)
             return lines[0]
