@@ -53,7 +53,8 @@ void ledger_writer_reset(LedgerWriter *writer);
 
 /* There is none yet. `ledger` is taken over. */
 int ledger_writer_make(LedgerWriter *writer, Ledger *ledger);
-/* It becomes `next` (taken over). `note` (constant) is logged then, under that message id. */
+/* It becomes `next` (taken over). `note` (constant; NULL: nothing) is logged then, under that
+ * message id. */
 int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note_id, const char *note);
 /* `schedule` is the one in force. `more_follows`: what is written next is decided on another ledger
  * than this leaves, which is read again for it. */

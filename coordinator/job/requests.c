@@ -39,7 +39,6 @@ typedef struct Pending {
         Requests *requests; /* weak: owns us */
         char *id, *path;
         char *job, *who;
-        char *was;        /* the name by which it asks, where that of the job is another by now */
         char *run;        /* that it is about */
         char *node;       /* that alone has to do with it; NULL: any may */
         RunParent parent; /* whose end asks for it, or none */
@@ -82,7 +81,6 @@ static void pending_free(void *data) {
         g_free(pending->path);
         g_free(pending->job);
         g_free(pending->who);
-        g_free(pending->was);
         g_free(pending->run);
         g_free(pending->node);
         run_parent_clear(&pending->parent);
@@ -198,7 +196,7 @@ static int pending_may_record(const Pending *pending) {
 /* Its time is over, and whoever could have taken it did not even refuse it. */
 static void pending_expire(const Pending *pending) {
         const JobSpec *spec = jobset_find(pending->requests->parts.jobset, pending->job);
-        const char *was = pending->was || !spec ? pending->was : spec->books.was.job;
+        const char *was = spec ? spec->books.was.job : NULL;
         int may_record = pending_may_record(pending);
 
         if (may_record > 0)
@@ -245,8 +243,6 @@ static void pending_take_name(Pending *pending) {
                 now = jobset_find_was(jobset, pending->job);
         if (!now)
                 return;
-        if (!pending->was)
-                pending->was = g_strdup(pending->job);
         g_free(pending->job);
         pending->job = g_strdup(now->name);
 }

@@ -123,10 +123,9 @@ void plan_edit_links(PlanLinks *links) {
 
 /* Return: as the file of that machine names it; borrowed. NULL for none. */
 static const char *plan_link_name(const Plan *plan, const char *job, unsigned machine) {
-        for (guint i = 0; job && i < plan->jobs->len; i++)
-                if (g_str_equal(((const PlanJob *)plan->jobs->pdata[i])->name, job))
-                        return plan_name_on(plan, plan->jobs->pdata[i], machine);
-        return job;
+        const PlanJob *one = job ? plan_find(plan, job) : NULL;
+
+        return one ? plan_name_on(plan, one, machine) : job;
 }
 
 void plan_write_links(const Plan *plan, const PlanLinks *links, unsigned machine, GString *text) {

@@ -172,6 +172,55 @@ Test(unit_notify, it_is_stopped_with_its_machine) {
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, "");
 }
 
+/* PID 1 was ending it when it ended with a status of its own. */
+static void it_ends_while_it_is_ended(void) {
+        start_unit();
+        it_says_so();
+        answers.active_left = clock_monotonic() - 1;
+        it_ends("failed", "exit-code", CLD_EXITED, 143);
+}
+
+Test(unit_notify, it_is_stopped_with_its_machine_whatever_its_status) {
+        answers.system_state = "stopping";
+        it_ends_while_it_is_ended();
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_SHUTDOWN, "exit-code");
+}
+
+/* Nor that its main process has, while something of it lives. */
+Test(unit_notify, nothing_is_told_of_its_end_before_that_is_known) {
+        g_autofree char *group = g_dir_make_tmp("unit-notify-XXXXXX", NULL),
+                        *file = g_build_filename(group, "cgroup.events", NULL),
+                        *path = g_strconcat("/../../../../../../..", group, NULL);
+
+        cr_assert(g_file_set_contents(file, "populated 1\n", -1, NULL));
+        answers.control_group = path;
+        answers.slow_state = true;
+        it_ends_while_it_is_ended();
+        await(is_asked, "PID 1 is asked what it is about");
+        run_for(100 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "s");
+        cr_assert(g_file_set_contents(file, "populated 0\n", -1, NULL));
+        (void)sd_bus_reply_method_return(asked, "v", "s", "stopping");
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_SHUTDOWN, "exit-code");
+        (void)g_unlink(file);
+        (void)g_rmdir(group);
+}
+
+/* Whoever may say that it is ready may say that it stops, and then fail. */
+Test(unit_notify, where_the_machine_stays_it_has_failed) {
+        it_ends_while_it_is_ended();
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
+Test(unit_notify, what_fails_by_itself_is_no_matter_of_its_machine) {
+        answers.system_state = "stopping";
+        start_unit();
+        it_says_so();
+        answers.active_left = clock_monotonic() + USEC_PER_SEC;
+        it_ends("failed", "exit-code", CLD_EXITED, 3);
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
 /* However long it has lived: the limit of its start is none of its life. */
 Test(unit_notify, it_ends_with_the_fence) {
         answers.fenced = true;

@@ -128,26 +128,39 @@ Test(unit_verdict, every_case) {
         }
 }
 
-/* Nobody asked for an end, and how the start job ended tells nothing of it. */
-static void expect_after_start(const char *type, char *state, char *result, int32_t code,
-                               int32_t status, UnitOutcome outcome, UnitStop stop) {
-        const UnitProperties properties = {.type = (char *)type,
-                                           .active_state = state,
-                                           .result = result,
-                                           .active_enter = 11,
-                                           .start_limit = 9,
-                                           .exec_main_code = code,
-                                           .exec_main_status = status,
-                                           .exec_main_start = 10,
-                                           .exec_main_exit = 20,
-                                           .exec_main_gone = 20};
+/* Nobody asked for an end, and how the start job ended tells nothing of it. `left`: when the unit
+ * was active no more, of which the main process ended at 20; 0: not told. */
+static UnitProperties after_start(const char *type, char *state, char *result, int32_t code,
+                                  int32_t status, usec_t left) {
+        return (UnitProperties){.type = (char *)type,
+                                .active_state = state,
+                                .result = result,
+                                .active_enter = 11,
+                                .active_left = left,
+                                .start_limit = 9,
+                                .exec_main_code = code,
+                                .exec_main_status = status,
+                                .exec_main_start = 10,
+                                .exec_main_exit = 20,
+                                .exec_main_gone = 20};
+}
+
+static void expect_verdict(const UnitProperties *p, UnitOutcome outcome, UnitStop stop) {
         const StartJob start_job = {0};
         UnitResult verdict = {0};
 
-        unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
-        cr_expect_eq(verdict.outcome, outcome, "%s, %s, %d: %s", type, result, status,
-                     unit_outcome_to_string(verdict.outcome));
-        cr_expect_eq(verdict.stop, stop, "%s, %s, %d: %d", type, result, status, (int)verdict.stop);
+        unit_verdict(&verdict, p, &start_job, false, USEC_INFINITY);
+        cr_expect_eq(verdict.outcome, outcome, "%s, %s, %d: %s", p->type, p->result,
+                     p->exec_main_status, unit_outcome_to_string(verdict.outcome));
+        cr_expect_eq(verdict.stop, stop, "%s, %s, %d: %d", p->type, p->result, p->exec_main_status,
+                     (int)verdict.stop);
+}
+
+static void expect_after_start(const char *type, char *state, char *result, int32_t code,
+                               int32_t status, UnitOutcome outcome, UnitStop stop) {
+        const UnitProperties properties = after_start(type, state, result, code, status, 0);
+
+        expect_verdict(&properties, outcome, stop);
 }
 
 Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
@@ -171,11 +184,11 @@ Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
         }
 }
 
-/* A status of its own for SIGTERM, as some have. */
+/* A status of its own for SIGTERM, as some have. It may have said that itself before it failed. */
 Test(unit_verdict, what_ends_while_it_is_being_ended_was_leaving) {
         static const struct {
                 const char *what;
-                usec_t left; /* when the unit was active no more; its main process ended at 20 */
+                usec_t left;
                 bool was_leaving;
         } ends[] = {
             {"PID 1 was at it", 19, true},
@@ -185,46 +198,23 @@ Test(unit_verdict, what_ends_while_it_is_being_ended_was_leaving) {
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
-                char over[] = "failed", type[] = UNIT_TYPE_EXEC;
-                const UnitProperties properties = {.type = type,
-                                                   .active_state = over,
-                                                   .result = exit_code,
-                                                   .active_enter = 11,
-                                                   .active_left = ends[i].left,
-                                                   .exec_main_code = CLD_EXITED,
-                                                   .exec_main_status = 143,
-                                                   .exec_main_start = 10,
-                                                   .exec_main_exit = 20,
-                                                   .exec_main_gone = 20};
-                const StartJob start_job = {0};
-                UnitResult verdict = {0};
+                char over[] = "failed";
+                const UnitProperties properties =
+                    after_start(UNIT_TYPE_EXEC, over, exit_code, CLD_EXITED, 143, ends[i].left);
 
                 cr_expect_eq(unit_verdict_was_leaving(&properties), ends[i].was_leaving, "%s",
                              ends[i].what);
-                /* It may have said that itself before it failed. */
-                unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
-                cr_expect_eq(verdict.stop, UNIT_STOP_NONE, "%s", ends[i].what);
+                expect_verdict(&properties, UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE);
         }
 }
 
 /* The main process ended well, and what it left was stopped later, and did not go in time. */
 Test(unit_verdict, the_stop_of_what_is_left_is_none_of_the_main_process) {
-        char over[] = "failed", type[] = UNIT_TYPE_EXEC;
-        const UnitProperties properties = {.type = type,
-                                           .active_state = over,
-                                           .result = timed_out,
-                                           .active_enter = 11,
-                                           .active_left = 25,
-                                           .exec_main_code = CLD_EXITED,
-                                           .exec_main_start = 10,
-                                           .exec_main_exit = 20,
-                                           .exec_main_gone = 20};
-        const StartJob start_job = {0};
-        UnitResult verdict = {0};
+        char over[] = "failed";
+        const UnitProperties properties =
+            after_start(UNIT_TYPE_EXEC, over, timed_out, CLD_EXITED, 0, 25);
 
-        unit_verdict(&verdict, &properties, &start_job, false, USEC_INFINITY);
-        cr_expect_eq(verdict.stop, UNIT_STOP_NONE);
-        cr_expect_eq(verdict.outcome, UNIT_OUTCOME_SUCCESS);
+        expect_verdict(&properties, UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
 }
 
 Test(unit_verdict, a_detail_is_cut_between_characters) {

@@ -359,20 +359,30 @@ Test(withdrawal, a_write_that_may_be_lost_is_looked_for_and_done_again) {
         cr_expect_eq(writes, 2);
 }
 
-/* Another node's write comes first, each time that we want to write. */
-static ServerWay others_are_quicker(const ZkCall *call) {
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+static void others_write(void (*change)(Ledger *ledger)) {
+        _cleanup_(ledger_freep) Ledger *ledger = there();
         g_autofree char *data = NULL;
 
+        change(ledger);
+        data = ledger_encode(ledger);
+        server_set(server_node(PATH), data);
+}
+
+static void succeed(Ledger *ledger) {
+        ledger->succeeded += USEC_PER_SEC;
+}
+
+static void lose_later(Ledger *ledger) {
+        ledger->withdrawn += 1000;
+}
+
+/* Another node's write comes first, each time that we want to write. */
+static ServerWay others_are_quicker(const ZkCall *call) {
         if (!call_has(call, ZK_OP_SET, PATH) &&
             (call->request != REQUEST_SET || strcmp(call->path, PATH) != 0))
                 return SERVER_ANSWER;
-        if (++writes % 2 == 0)
-                return SERVER_ANSWER;
-        ledger = there();
-        ledger->succeeded += USEC_PER_SEC;
-        data = ledger_encode(ledger);
-        server_set(server_node(PATH), data);
+        if (++writes % 2 != 0)
+                others_write(succeed);
         return SERVER_ANSWER;
 }
 
@@ -441,15 +451,9 @@ Test(withdrawal, nor_where_that_is_so_of_the_last_step) {
 
 /* A node has it, and another one loses it, before we have written. */
 static ServerWay others_have_it_and_lose_it(const ZkCall *call) {
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
-        g_autofree char *data = NULL;
-
         if (!call_has(call, ZK_OP_SET, PATH) || writes++ > 0)
                 return SERVER_ANSWER;
-        ledger = there();
-        ledger->withdrawn += 1000;
-        data = ledger_encode(ledger);
-        server_set(server_node(PATH), data);
+        others_write(lose_later);
         coordinator->config->session_timeout = USEC_PER_HOUR;
         return SERVER_ANSWER;
 }

@@ -89,6 +89,10 @@ static void reply_properties(sd_bus_message *call) {
                 cr_assert_geq(append_property(reply, "Type", "s", answers.type), 0);
         if (g_str_equal(answers.active, "active") || answers.active_enter > 0)
                 cr_assert_geq(append_property(reply, "ActiveEnterTimestamp", "t", UINT64_C(9)), 0);
+        if (answers.active_left > 0)
+                cr_assert_geq(append_property(reply, "ActiveExitTimestampMonotonic", "t",
+                                              answers.active_left),
+                              0);
         cr_assert_geq(append_property(reply, "Result", "s", answers.result), 0);
         if (answers.control_group)
                 cr_assert_geq(append_property(reply, "ControlGroup", "s", answers.control_group),

@@ -29,6 +29,7 @@ typedef struct Answers {
         bool fenced;
         UnitReady ready;          /* when what is asked for has started */
         usec_t active_enter;      /* when it has; 0: as `active` has it */
+        usec_t active_left;       /* CLOCK_MONOTONIC: since when it is not any more; 0: it is */
         usec_t limit;             /* of its start; 0: not told */
         usec_t stop_limit;        /* of its stop; 0: not told */
         usec_t since, fence_left; /* CLOCK_MONOTONIC: it began; the fence left off */
