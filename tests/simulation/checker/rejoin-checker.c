@@ -166,10 +166,13 @@ static bool rejoin_is_in_force(const Write *write, const RunRecord *record) {
         return ledger && ledger->digest && *ledger->digest && record->tick > ledger->from;
 }
 
-static bool rejoin_is_plausible(const Write *write, usec_t since) {
+/* By the clock of the machine that has settled it, which somebody may have set. */
+static bool rejoin_is_plausible(const Write *write, const char *node, usec_t since) {
         usec_t now = checker_now(write->checker);
 
-        return since <= now + SKEW && since + SENT_WITHIN >= now;
+        return (since <= now + SKEW && since + SENT_WITHIN >= now) ||
+               history_befell(checker_history(write->checker), node, HISTORY_CLOCK,
+                              usec_sub(now, SENT_WITHIN), now);
 }
 
 void rejoin_note_settled(const Write *write, const RunRecord *before, const RunRecord *after) {
@@ -182,7 +185,7 @@ void rejoin_note_settled(const Write *write, const RunRecord *before, const RunR
         if (!job || !job->roll.node || job->roll.rejoin_timeout == 0 || !after->tick || after->who)
                 return;
         since = rejoin_since(write, job, after);
-        if (rejoin_is_in_force(write, after) && !rejoin_is_plausible(write, since))
+        if (rejoin_is_in_force(write, after) && !rejoin_is_plausible(write, after->node, since))
                 checker_complain(write->checker,
                                  "run %s of %s is settled as %s, and its roll has its machine "
                                  "waited for since %" PRIu64,
