@@ -211,6 +211,10 @@ int job_ledger_repair(JobLedger *ledger, const char *run, int64_t tick, const Jo
         return ledger_writer_repair(ledger->writer, run, tick, spec);
 }
 
+void job_ledger_doubt_records(JobLedger *ledger) {
+        ledger_writer_doubt_records(ledger->writer);
+}
+
 void job_ledger_look_for_records(JobLedger *ledger) {
         ledger_writer_look_for_records(ledger->writer);
 }

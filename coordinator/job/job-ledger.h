@@ -52,8 +52,9 @@ int job_ledger_refuse(JobLedger *ledger, const ManualRun *run, const char *why);
 int job_ledger_repair(JobLedger *ledger, const char *run, int64_t tick, const JobSpec *spec);
 /* Nobody waits for what is being read any more. */
 void job_ledger_stop_reading(JobLedger *ledger);
-/* As ledger_writer_look_for_records(). */
+/* As those of the writer. */
 void job_ledger_look_for_records(JobLedger *ledger);
+void job_ledger_doubt_records(JobLedger *ledger);
 
 /* Return: the ledger as last seen, borrowed until the loop runs; NULL when it is not known. */
 const Ledger *job_ledger_known(const JobLedger *ledger);

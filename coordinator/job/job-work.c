@@ -541,6 +541,7 @@ static void job_work_on_bid(BidEvent event, void *userdata) {
                 job_work_on_taken(work);
                 return;
         case BID_STALE:
+                job_ledger_doubt_records(work->ledger);
                 job_work_on_stale(work);
                 return;
         case BID_REFUSED:

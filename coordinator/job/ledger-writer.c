@@ -268,10 +268,14 @@ static bool ledger_writer_leaves_out(LedgerWriter *writer, const ZkReply *reply)
         return ledger_writer_look(writer) >= 0;
 }
 
+void ledger_writer_doubt_records(LedgerWriter *writer) {
+        writer->records_there = false;
+}
+
 /* What has to be there for any write is made again. */
 static void ledger_writer_make_way(LedgerWriter *writer) {
         tree_repair(writer->parts.tree);
-        writer->records_there = false;
+        ledger_writer_doubt_records(writer);
         ledger_writer_look_for_records(writer);
 }
 
@@ -282,13 +286,14 @@ static void ledger_writer_on_written(const ZkReply *reply, void *userdata) {
         writer->call = NULL;
         if (code == ZK_OK)
                 ledger_writer_succeeded(writer, reply);
+        if (code != ZK_OK && ledger_writer_leaves_out(writer, reply))
+                return;
         ledger_writer_note_records(writer, code);
         if (code == ZK_NO_NODE)
                 ledger_writer_make_way(writer);
         if (code == ZK_BAD_VERSION && writer->write.checks_control && zk_ops_failed_at(reply, 0))
                 tree_control_is_stale(writer->parts.tree);
-        if (code == ZK_OK || !ledger_writer_leaves_out(writer, reply))
-                ledger_writer_finish(writer, code);
+        ledger_writer_finish(writer, code);
 }
 
 static int ledger_writer_send(LedgerWriter *writer, const GArray *ops) {

@@ -67,8 +67,10 @@ int ledger_writer_refuse(LedgerWriter *writer, const ManualRun *run, const char 
  * to claim by: its schedule counts where the one in force is too long to stand in the ledger. */
 int ledger_writer_repair(LedgerWriter *writer, const char *run, int64_t tick, const JobSpec *spec);
 
-/* Sees to it, once a session, that there is a directory for the records. */
+/* Sees to it, once a session, that there is a directory for the records; and once more where what
+ * was believed to be there may not be. */
 void ledger_writer_look_for_records(LedgerWriter *writer);
+void ledger_writer_doubt_records(LedgerWriter *writer);
 
 /* Return: why the server refused the last write, a sentence, borrowed, or NULL. */
 const char *ledger_writer_fault(const LedgerWriter *writer);

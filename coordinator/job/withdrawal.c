@@ -225,16 +225,24 @@ static void withdrawal_wait_for_others(Withdrawal *withdrawal, usec_t duration) 
 
 /* ---- nobody has it ---- */
 
-/* What is owed, of which an attempt comes first. Return: how many skips are to be written. */
-static size_t withdrawal_owed(const Withdrawal *withdrawal, const Ledger *ledger,
-                              const Schedule *schedule, int64_t now, DecisionSkip *ret_skips) {
+/* Writes what is owed, of which an attempt comes first. Return: whether anything is; *ret is what
+ * came of it. */
+static bool withdrawal_skips(Withdrawal *withdrawal, const Ledger *ledger, int64_t now, int *ret) {
         const DrainView *drains = tree_drain_view(withdrawal->withdrawals->parts.tree);
-        _cleanup_(decision_pause_freep) DecisionPause *pause = NULL;
+        _cleanup_(decision_pause_freep) DecisionPause *pause =
+            decision_pause_new(drain_view_control(drains), withdrawal->job,
+                               clock_realtime()); /* the skips borrow it */
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n;
 
-        if (owed_attempt(ledger, SKIP_WHY, ret_skips))
-                return 1;
-        pause = decision_pause_new(drain_view_control(drains), withdrawal->job, clock_realtime());
-        return owed_skips(withdrawal->job, ledger, schedule, now, SKIP_WHY, pause, ret_skips);
+        (void)ledger_schedule(ledger, &schedule);
+        n = owed_attempt(ledger, SKIP_WHY, skips)
+                ? 1
+                : owed_skips(withdrawal->job, ledger, schedule, now, SKIP_WHY, pause, skips);
+        if (n > 0)
+                *ret = ledger_writer_skip(withdrawal->writer, schedule, skips, n, true);
+        return n > 0;
 }
 
 /* It begins anew when it is added again. */
@@ -247,17 +255,12 @@ static int withdrawal_end(Withdrawal *withdrawal, const Ledger *ledger, int64_t 
 
 /* `ledger` is taken over. */
 static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
-        _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        DecisionSkip skips[DECISION_SKIPS_MAX];
-        size_t n;
         int r;
 
         ledger_cache_set(withdrawal->withdrawals->ledgers, withdrawal->job, ledger, version);
-        (void)ledger_schedule(ledger, &schedule);
-        n = withdrawal_owed(withdrawal, ledger, schedule, now, skips);
-        r = n > 0 ? ledger_writer_skip(withdrawal->writer, schedule, skips, n, true)
-                  : withdrawal_end(withdrawal, ledger, now);
+        if (!withdrawal_skips(withdrawal, ledger, now, &r))
+                r = withdrawal_end(withdrawal, ledger, now);
         if (r == -ENOSPC) /* it is full of runs under way: one of them has to end first */
                 withdrawal_look_in(withdrawal, FULL_DELAY);
         else

@@ -414,7 +414,7 @@ usec_t ledger_free_since(const Ledger *ledger) {
 }
 
 int64_t ledger_came(const Ledger *ledger) {
-        return ledger->came ? ledger->came : ledger->from;
+        return ledger->came ? MIN(ledger->came, ledger->from) : ledger->from;
 }
 
 /* Versions before this one wrote the last run alone. */

@@ -173,6 +173,30 @@ Test(lost_records, what_is_damaged_under_its_daemon_is_written_anew) {
         await(has_started_again, "the job runs again");
 }
 
+static bool has_started_another(void) {
+        return service_manager.services->len > 1;
+}
+
+/* Return: the tick of the run that is its. */
+static int64_t tick_of(const Service *service) {
+        const char *number = service->name + strlen("jobkeeper-a-");
+
+        return g_ascii_strtoll(number, NULL, 10);
+}
+
+/* Nobody looks for it otherwise before the next session. */
+Test(lost_records, the_directory_of_all_is_made_again_and_no_tick_is_lost) {
+        write_job("    every: 3s\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(has_started, "a start");
+        service_exit(first_service(), 0);
+        await_quiet();
+        server_remove(RUNS_PATH);
+        await(has_started_another, "the job goes on");
+        cr_expect_eq(tick_of(service_newest()), tick_of(first_service()) + 3);
+        cr_expect_not_null(server_node(RUNS_PATH));
+}
+
 /* ---- the session is lost while they are read ---- */
 
 static bool is_kept(void) {

@@ -460,6 +460,28 @@ Test(retries, what_is_given_up_is_so_where_others_cannot_be_met) {
         cr_expect_not(journal_has("a: " ROOT "/jobs/a: cannot be written"));
 }
 
+static unsigned looks;
+
+static ServerWay count_looks(const ZkCall *call) {
+        looks += call->request == REQUEST_GET;
+        return SERVER_ANSWER;
+}
+
+/* Nor by that and by what somebody has put in the place of its record. */
+Test(retries, also_where_something_stands_in_the_place_of_the_record) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        x_has_come_to_the_mail();
+        run = run_id_for_skip(tick);
+        path = path_run(ROOT, "a", run);
+        server.unwritable = ROOT "/meetings/mail";
+        server_create(path, "junk", 0);
+        server.way = count_looks;
+        fail_long_ago();
+        await(is_given_up, "no further attempt is waited for");
+        cr_expect_lt(looks, 30U, "%u", looks);
+}
+
 static ServerWay keep_meeting(const ZkCall *call) {
         return call->request == REQUEST_GET && g_str_equal(call->path, ROOT "/meetings/mail")
                    ? SERVER_KEEP

@@ -196,6 +196,26 @@ Test(withdrawal, what_was_to_be_attempted_again_is_given_up_and_that_is_recorded
         cr_expect_null(remembered());
 }
 
+/* What was paused is told as that. */
+Test(withdrawal, what_it_owes_since_a_pause_was_skipped_for_that) {
+        int64_t tick = now() / 10 * 10 - 20;
+        g_autofree char *control = g_strdup_printf("{\"paused\":{\"jobs\":{\"b\":{\"by\":\"alice\","
+                                                   "\"why\":\"a new database\","
+                                                   "\"since\":%" G_GINT64_FORMAT "}}}}",
+                                                   tick - 100),
+                        *record = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+
+        have_no_patience();
+        put_job("b", "every 10s", tick - 1);
+        server_write(ROOT "/control", control);
+        serve_for(500 * USEC_PER_MSEC);
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_assert(is_recorded(tick));
+        cr_expect_not_null(strstr(server_data(record), "paused by alice: a new database"), "%s",
+                           server_data(record));
+}
+
 Test(withdrawal, also_where_the_directory_of_its_records_is_gone) {
         int64_t tick = now() / 10 * 10;
 
