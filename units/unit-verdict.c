@@ -63,9 +63,9 @@ static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
 
 /* What ended well by itself after it had started, SIGTERM included, has left the unit active; and
  * no limit but that of a stop is left to pass by then, be it the stop of what a main process left
- * that had ended before. */
+ * that had ended before. What may talk to PID 1 may have begun that itself. */
 static bool verdict_shows_a_stop_after_start(const UnitProperties *p) {
-        return (g_strcmp0(p->result, "timeout") == 0 &&
+        return (g_strcmp0(p->result, "timeout") == 0 && g_strcmp0(p->type, UNIT_TYPE_EXEC) == 0 &&
                 (p->active_left == 0 || p->active_left < p->exec_main_gone)) ||
                (g_strcmp0(p->result, "success") == 0 && g_strcmp0(p->active_state, "active") != 0);
 }

@@ -176,12 +176,19 @@ Test(unit_verdict, what_went_on_after_its_start_was_stopped_or_not) {
                                    UNIT_STOP_OTHER);
                 expect_after_start(types[i], inactive, success, CLD_KILLED, SIGTERM,
                                    UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
-                /* it, or its children, did not go in time */
-                expect_after_start(types[i], over, timed_out, CLD_KILLED, SIGKILL,
-                                   UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
-                expect_after_start(types[i], over, timed_out, CLD_EXITED, 0, UNIT_OUTCOME_SUCCESS,
-                                   UNIT_STOP_OTHER);
         }
+}
+
+/* It, or its children, did not go in time. What may say that it stops may have begun that. */
+Test(unit_verdict, what_does_not_go_in_time_was_stopped_where_it_cannot_stop_itself) {
+        char over[] = "failed";
+
+        expect_after_start(UNIT_TYPE_EXEC, over, timed_out, CLD_KILLED, SIGKILL,
+                           UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER);
+        expect_after_start(UNIT_TYPE_EXEC, over, timed_out, CLD_EXITED, 0, UNIT_OUTCOME_SUCCESS,
+                           UNIT_STOP_OTHER);
+        expect_after_start(UNIT_TYPE_NOTIFY, over, timed_out, CLD_KILLED, SIGKILL,
+                           UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE);
 }
 
 /* A status of its own for SIGTERM, as some have. It may have said that itself before it failed. */

@@ -70,6 +70,7 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->limitless = service->spec->timeout == USEC_INFINITY || service->outlives_start;
         unit->starts_early = service_starts_early(service);
         unit->outlives_start = service->outlives_start;
+        unit->notifies = service->spec->ready == UNIT_READY_NOTIFIED;
         unit->well = !service_has_failed(service);
         unit->fenced = service->spec->fenced;
         unit->shutdown = pid1_shuts_down(call->pid1);

@@ -36,6 +36,7 @@ typedef struct ShownUnit {
         bool overdue, was_active, timed_out; /* service.h */
         bool limitless;
         bool starts_early, outlives_start; /* service.h */
+        bool notifies;                     /* it may talk to PID 1 */
         bool well;                         /* PID 1 says so of the whole unit */
         bool fenced;
         bool shutdown;      /* the machine's */

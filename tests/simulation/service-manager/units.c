@@ -169,7 +169,9 @@ static bool unit_shows_a_stop(const Unit *unit, const ShownUnit *shown, bool lat
 static UnitStop unit_stop_after_start(const Unit *unit, const ShownUnit *shown) {
         if (unit->result.stop != UNIT_STOP_NONE && !unit_was_over(unit, shown))
                 return unit->result.stop;
-        return shown->overdue || (shown->well && !shown->active) ? UNIT_STOP_OTHER : UNIT_STOP_NONE;
+        return (shown->overdue && !shown->notifies) || (shown->well && !shown->active)
+                   ? UNIT_STOP_OTHER
+                   : UNIT_STOP_NONE;
 }
 
 static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown, bool late) {
